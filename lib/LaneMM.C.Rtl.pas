@@ -30,6 +30,9 @@ var
   // True: the library starts no thread in the program that loads it.
   IsInLibrary: Boolean = True; public name 'operatingsystem_islibrary';
 
+  // Any program may have threads.
+  IsThreaded: LongBool = True; public name 'TC_$SYSTEM_$$_ISMULTITHREAD';
+
   // The exit code, as LaneMM.C.Start sets it at the end.
   EndResult: LongInt = 0; public name 'operatingsystem_result';
   // The variable of a thread that LaneMM.Roots begins at; not used: the library has roots of its own.

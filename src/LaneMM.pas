@@ -12,9 +12,9 @@ interface
 
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Stats, LaneMM.ReportState, LaneMM.SettingsState,
-  LaneMM.StacksState, LaneMM.Counting, LaneMM.CountedPlaces, LaneMM.HeapReport, LaneMM.Groups,
-  LaneMM.Contents, LaneMM.Snapshot, LaneMM.Suppressions, LaneMM.LeaksSince, LaneMM.Version,
-  LaneMM.ClassStates, LaneMM.RegionCalls;
+  LaneMM.StacksState, LaneMM.ObserveState, LaneMM.Counting, LaneMM.CountedPlaces,
+  LaneMM.HeapReport, LaneMM.Groups, LaneMM.Contents, LaneMM.Snapshot,
+  LaneMM.Suppressions, LaneMM.LeaksSince, LaneMM.Version, LaneMM.ClassStates, LaneMM.RegionCalls;
 
 type
   /// Counts and bytes of one tier of blocks, see LaneMM.Stats.
@@ -33,6 +33,9 @@ type
   /// Receives the report of an event: its kind, and Length bytes of UTF-8 text, valid during the
   /// call.
   TLaneMM_EventCall = TEventCall;
+  /// Asks the program to free memory: the container has Used bytes of Limit; Limit 0: it has no
+  /// limit, and its tasks wait. Context is that of LaneMM_OnPressure.
+  TLaneMM_PressureCall = TPressureCall;
   /// The description of a block in use, see LaneMM.Hooks.
   TLaneMM_BlockInfo = TBlockInfo;
   /// Number and requested bytes of the debug blocks of a group that are in use.
@@ -232,6 +235,17 @@ function LaneMM_DeleteEventLog: Boolean;
 /// called in the thread of the event, not for events of its own, raises no exception, and may use
 /// the heap, but not for a fault, or damage that a signal handler detects at the end. Any thread.
 procedure LaneMM_OnEvent(Call: TLaneMM_EventCall);
+/// Has Call called once a second while the container is near its limit of memory, or its tasks wait
+/// for memory: it is to shrink a cache. The thread that purges calls it, and holds no lock; Call
+/// takes those of the cache, uses the heap, and raises no exception. Switches the setting
+/// `limit=container` on. Returns False, and calls nothing, in a program without the thread library
+/// and in a library, where there is no such thread, or when 16 calls are registered. In a program
+/// that has never started a thread, IsMultiThread is False, and Call waits for that. Any thread.
+function LaneMM_OnPressure(Call: TLaneMM_PressureCall; Context: Pointer): Boolean;
+/// Takes back what LaneMM_OnPressure has registered with the same Call and Context. Waits for a
+/// call under way, so the calling thread holds no lock that Call takes; not inside of Call. Returns
+/// False when it is not registered. Any thread.
+function LaneMM_OffPressure(Call: TLaneMM_PressureCall; Context: Pointer): Boolean;
 /// Replaces the text of the message Name, see LaneMM.Messages; nil restores the original. Copies
 /// NewText; both end with #0. Returns False when no message has this name, or 1 MB of texts is
 /// full. One thread at a time.
@@ -283,7 +297,7 @@ uses
   LaneMM.Messages, LaneMM.LogFile, LaneMM.Events, LaneMM.Settings, LaneMM.Unwind, LaneMM.Modules,
   LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.EventLog, LaneMM.Profile, LaneMM.DebugState,
   LaneMM.Debug, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.Leaks, LaneMM.Watch,
-  LaneMM.SingleBlocks, LaneMM.AlignedBlocks, LaneMM.Mailbox;
+  LaneMM.SingleBlocks, LaneMM.AlignedBlocks, LaneMM.Mailbox, LaneMM.Pressure;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin
@@ -424,6 +438,19 @@ end;
 procedure LaneMM_OnEvent(Call: TLaneMM_EventCall);
 begin
   Report.Call := Call;
+end;
+
+function LaneMM_OnPressure(Call: TLaneMM_PressureCall; Context: Pointer): Boolean;
+begin
+  Settings.HasContainer := True;
+  if Process.IsStarted then
+    WatchApply;
+  Result := Process.IsStarted and PurgeWake and PressureOn(Call, Context);
+end;
+
+function LaneMM_OffPressure(Call: TLaneMM_PressureCall; Context: Pointer): Boolean;
+begin
+  Result := PressureOff(Call, Context);
 end;
 
 function LaneMM_SetMessage(Name, NewText: PAnsiChar): Boolean;

@@ -22,6 +22,8 @@ type
 function GroupMake(const Name: ShortString): TGroupFolder;
 /// Returns the group of this process if it is one of GroupMake, else no folder.
 function GroupOfProcess: TGroupFolder;
+/// Limits the memory of a group; False when refused.
+function GroupLimitTo(const Group: TGroupFolder; Bytes: Int64): Boolean;
 /// Moves this process into a group; what it has stays charged where it is. False when refused.
 function GroupEnter(const Group: TGroupFolder): Boolean;
 /// Removes a group of which all processes have ended or left.
@@ -41,6 +43,7 @@ const
   // The first version of control groups, and the second.
   Roots: array[0..1] of ShortString = ('/sys/fs/cgroup/memory/', '/sys/fs/cgroup/');
   ChargedFiles: array[0..1] of ShortString = ('/memory.usage_in_bytes', '/memory.current');
+  LimitFiles: array[0..1] of ShortString = ('/memory.limit_in_bytes', '/memory.max');
   PeakFiles: array[0..1] of ShortString = ('/memory.max_usage_in_bytes', '/memory.peak');
 
 /// Reads the number in a file of a group; -1 if there is none.
@@ -116,17 +119,33 @@ begin
   CloseFile(Groups);
 end;
 
-function GroupEnter(const Group: TGroupFolder): Boolean;
+/// Writes to a file of a group; False when refused.
+function WriteTo(const Path, Text: ShortString): Boolean;
 var
-  Path: ShortString;
+  Ended: ShortString;
   Handle: LongInt;
 begin
-  Path := Group + '/cgroup.procs'#0;
-  Handle := FpOpen(@Path[1], O_WRONLY);
+  Ended := Path + #0;
+  Handle := FpOpen(@Ended[1], O_WRONLY);
   if Handle < 0 then
     Exit(False);
-  Result := FpWrite(Handle, '0', 1) = 1; // the process that writes
+  Result := FpWrite(Handle, Text[1], Length(Text)) = Length(Text);
   FpClose(Handle);
+end;
+
+function GroupEnter(const Group: TGroupFolder): Boolean;
+begin
+  Result := WriteTo(Group + '/cgroup.procs', '0'); // the process that writes
+end;
+
+function GroupLimitTo(const Group: TGroupFolder; Bytes: Int64): Boolean;
+var
+  Digits, Name: ShortString;
+begin
+  Str(Bytes, Digits);
+  Result := False;
+  for Name in LimitFiles do
+    Result := Result or WriteTo(Group + Name, Digits);
 end;
 
 procedure GroupRemove(const Group: TGroupFolder);

@@ -17,7 +17,7 @@ uses
   Test.DebugMatrix, Test.FaultOrigin, Test.Reports, Test.LogFiles, Test.Elf, Test.EventLog, Test.Profile,
   Test.HeapProfile, {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)} Test.TimedReports, {$ifend}
   Test.Leaks, Test.StarvedLeaks, Test.LimitReports, Test.ForkedLeaks,
-  Test.DeepStacks, Test.DebugFiles, Test.Leaves, Test.CodeRanges, Test.ReportHead, Test.CompatNames, Test.Mailbox,
+  Test.DeepStacks, Test.DebugFiles, Test.Leaves, Test.CodeRanges, Test.ReportHead, Test.CompatNames, Test.Mailbox, Test.Pressure,
   Test.Unloading,
   {$endif}
   Test.Limits, Test.EngineReports, Test.ClassStates, Test.DebugLimits, Test.Patterns,

@@ -56,7 +56,8 @@ uses
   LaneMM.Unwind, LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.Modules, LaneMM.ObserveState,
   LaneMM.CallSites, LaneMM.Counting, LaneMM.Recording, LaneMM.EventLog, LaneMM.Copies,
   LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Samples,
-  LaneMM.Sampler, LaneMM.TimedReports, LaneMM.BlackBox, LaneMM.DebugState, LaneMM.DebugThreads,
+  LaneMM.Sampler, LaneMM.TimedReports, LaneMM.BlackBox, LaneMM.Pressure, LaneMM.DebugState,
+  LaneMM.DebugThreads,
   LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans,
   LaneMM.UsedStacks, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardPages, LaneMM.InvalidPointers,
   LaneMM.GuardSample, LaneMM.LeakList, LaneMM.Leaks, LaneMM.LivePage;
@@ -395,6 +396,7 @@ begin
   SamplerRecover(IsTorn);
   TimedReportsForget;
   BlackBoxForget;
+  PressureForget;
   FillChar(Observe.LimitReports, SizeOf(Observe.LimitReports), 0);
   RecordingForget;
   StoreRelease(Observe.ReportCount, 0);
@@ -468,11 +470,15 @@ begin
   Report.Aborts := IsSet(opAbort) or IsSet(opHard) or IsSet(opDebug) and IsSet(opDebugAbort);
   if Report.Aborts and (@Hooks.InvalidPointer = nil) then
     Hooks.InvalidPointer := InvalidReport;
-  if IsSet(opLimitSoft) or IsSet(opLimit) or IsSet(opReserve) or IsSet(opLimitReport) then
+  if IsSet(opLimitSoft) or IsSet(opLimit) or IsSet(opReserve) or IsSet(opLimitReport)
+    or Settings.HasContainer then
     LimitReportKeep;
   LimitsSet(Settings.Values[opLimitSoft], Settings.Values[opLimit], Settings.Values[opReserve]);
   if IsSet(opLimitReport) then
     Process.HasLimits := True; // for the limit of the system
+  Hooks.Pressure := nil;
+  if Settings.HasContainer then
+    Hooks.Pressure := PressureLook;
 end;
 
 // Starts the notes of allocations when they are switched on.
@@ -666,6 +672,7 @@ var
 begin
   RecordingEnd;
   TimedReportsEnd;
+  Hooks.Pressure := nil;
   HardEnd;
   List := LeaksFind; // before the profiles, which have the leaks
   AllocationLogEnd; // after the frees of units that LeaksFind finalizes

@@ -30,6 +30,8 @@
 //   Ring            Purge                 upper rooms' Mailbox       start, before Process.Bell
 //   Box             Purge                 upper rooms' BlackBox      start, settings change; nil at
 //                                                                    the end
+//   Pressure        Purge                 none         Watch         start, settings change; nil at
+//                                                                    the end
 //   Yield           Atomic, in a build    any          tests         before threads start
 //                   with LANEMM_YIELD
 // Invariants: a caller checks for nil, or another step that comes later shows that the hook is set:
@@ -57,7 +59,8 @@ type
     leHard,    //< the hard limit refused memory
     leReserve, //< no memory: the emergency reserve was opened
     leRegion,  //< the limit of a region refused memory; the calling thread is in it
-    leRefused  //< no limit, but the system refused memory, or the size is beyond all
+    leRefused, //< no limit, but the system refused memory, or the size is beyond all
+    leContainer //< the container is near its limit, see LaneMM.Pressure
   );
   /// A block in use, as LaneMM.Walk finds it. A debug block alone has more than the first four
   /// fields; with BlockNote any block has Number, Thread and Stack.
@@ -150,6 +153,7 @@ type
     ForkRecover: TPlainProcedure;        //< const  recovers the engine in a child process
     Ring: TPlainProcedure;               //< const  when Process.Bell has changed
     Box: TPlainProcedure;                //< racy   writes the black box; nil: there is none
+    Pressure: TPlainProcedure;           //< racy   looks at the container; nil: not wanted
     Yield: TPlainProcedure;              //< racy   runs other threads; allocates nothing
   end;
 

@@ -31,6 +31,8 @@ procedure PurgeTick;
 procedure PurgeNotify;
 /// Requests a sweep; PurgeNotify if none was requested yet.
 procedure PurgeRequest;
+/// Wakes the thread that purges, or starts it, if there is work; returns whether there is one.
+function PurgeWake: Boolean;
 /// PurgeNotify after a thread has ended, which may have left spans behind.
 procedure PurgeNotifyOfEnd;
 
@@ -319,25 +321,23 @@ begin
   end;
 end;
 
-// Returns whether there is a black box: the thread that purges writes it, also while it rests.
-function IsBoxed: Boolean; inline;
+// Returns whether the thread that purges has work also while the heap rests: it writes the black
+// box, and looks at the container.
+function NeverRests: Boolean; inline;
 begin
-  Result := @Hooks.Box <> nil;
+  Result := (@Hooks.Box <> nil) or (@Hooks.Pressure <> nil);
 end;
 
 function HasWork: Boolean;
 begin
   Result := SweepIsRequested or ShardsHaveWarm;
-  if IsBoxed then
+  if NeverRests then
     Result := True;
 end;
 
-// Writes the black box, if there is one. Another thread may just end it.
-procedure WriteBox;
-var
-  Call: TPlainProcedure;
+// Calls a hook, if it is set. Another thread may just clear it.
+procedure CallHook(Call: TPlainProcedure);
 begin
-  @Call := @Hooks.Box;
   if @Call <> nil then
     Call;
 end;
@@ -352,10 +352,11 @@ begin
     ProcessPurge;
     if RunsAreKept then
       SweepRequest;
-    WriteBox;
+    CallHook(Hooks.Box);
+    CallHook(Hooks.Pressure);
     if HasWork then
       Continue;
-    // Full barrier: either this thread sees the work, or WakeThread, called after memory became
+    // Full barrier: either this thread sees the work, or PurgeWake, called after memory became
     // free, sees Parked. Pairs with the swap in SweepRequest and the locks of LaneMM.Shards.
     if not CompareAndSwap(Process.PurgeState, Running, Parked) then
       Continue;
@@ -382,18 +383,17 @@ begin
   if not Process.BoxIsDue then
     Exit;
   Process.BoxIsDue := False;
-  WriteBox;
+  CallHook(Hooks.Box);
 end;
 
-// Wakes or starts the thread if there is work; returns whether the thread does the work.
-function WakeThread: Boolean;
+function PurgeWake: Boolean;
 begin
   case LoadAcquire(Process.PurgeState) of
     Parked:
       if HasWork and CompareAndSwap(Process.PurgeState, Parked, Running) then
         OsWake(Process.PurgeState);
     NotStarted:
-      if (ShardsWarmSlices >= PurgeStartSlices) or SweepIsRequested or IsBoxed then
+      if (ShardsWarmSlices >= PurgeStartSlices) or SweepIsRequested or NeverRests then
         StartThread;
   end;
   Result := LoadAcquire(Process.PurgeState) in [Running, Parked];
@@ -439,7 +439,8 @@ begin
   if UnseenMs < Process.PurgeDelayMs then
     Exit;
   Process.LookedMs := Now;
-  WriteBox;
+  CallHook(Hooks.Box);
+  CallHook(Hooks.Pressure);
   ShelveSome;
   ShardsPurgeIdle;
   if UnseenMs div 2 >= Process.PurgeDelayMs then
@@ -450,7 +451,7 @@ procedure PurgeTick;
 begin
   SeeBell;
   SeePeak;
-  if not WakeThread and (CountCall = 0) then
+  if not PurgeWake and (CountCall = 0) then
     Look;
 end;
 
@@ -459,7 +460,7 @@ var
   Own: PHeap;
 begin
   SeeBell;
-  if WakeThread or (CountCall > 1) then
+  if PurgeWake or (CountCall > 1) then
     Exit;
   Own := OsThreadHeap;
   if not Process.HasThreads then

@@ -127,20 +127,35 @@ begin
     Observe.AddInUse(Text);
 end;
 
+// Adds why the container needs memory; no call of the program's is to blame.
+procedure AddContainer(var Text: TText; var Fields: TFields);
+const
+  Messages: array[Boolean] of TMessage = (msContainer, msContainerWaits);
+begin
+  FieldCount(Fields, fiSize, Observe.Group.Limit, 'byte');
+  FieldCount(Fields, fiGiven, Observe.Group.Used, 'byte');
+  MessageAdd(Text, Messages[Observe.Group.IsWaiting], Fields);
+end;
+
 procedure AddLimit(var Text: TText; var Fields: TFields; News: PLimitNews;
   const Here: TBacktrace);
 const
   Messages: array[TLimitEvent] of TMessage = (msLimitSoft, msLimitHard, msReserve,
-    msLimitRegion, msRefused);
+    msLimitRegion, msRefused, msContainer);
 begin
-  FieldCount(Fields, fiSize, BytesOf(News^.Event), 'byte');
   FieldCount(Fields, fiUsable, BackedSlices shl SliceShift, 'byte');
-  FieldCount(Fields, fiGiven, News^.Size, 'byte');
-  if News^.Event = leRegion then
-    FieldRegion(Fields, OsThreadHeap^.Region^.Data);
   HeadAdd(Text, Fields);
-  MessageAdd(Text, Messages[News^.Event], Fields);
-  AddStack(Text, msHereStack, Fields, Here);
+  if News^.Event = leContainer then
+    AddContainer(Text, Fields)
+  else
+  begin
+    FieldCount(Fields, fiSize, BytesOf(News^.Event), 'byte');
+    FieldCount(Fields, fiGiven, News^.Size, 'byte');
+    if News^.Event = leRegion then
+      FieldRegion(Fields, OsThreadHeap^.Region^.Data);
+    MessageAdd(Text, Messages[News^.Event], Fields);
+    AddStack(Text, msHereStack, Fields, Here);
+  end;
   if News^.IsWhole then
     AddAll(Text)
   else if @Observe.AddMostUsed <> nil then

@@ -8,7 +8,7 @@ unit LaneMM.ObserveState;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Text;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.OsGroup, LaneMM.Text;
 
 type
   /// Frees a block; returns its usable size.
@@ -32,6 +32,16 @@ const
 type
   /// Adds lines to a report.
   TAddText = procedure(var Text: TText);
+
+  /// Asks the program to free memory, such as that of a cache: the container has Used bytes of
+  /// Limit; Limit 0: it has none, and its tasks wait for memory. Context is the program's.
+  TPressureCall = procedure(Used, Limit: UInt64; Context: Pointer);
+  /// A registered call.
+  TPressureEntry = record
+    IsTaken: TAtomicWord;       //< shared  1: the entry is in use
+    Call: TAtomicWord;          //< shared  a TPressureCall, or 0
+    Context: Pointer;           //< racy    written before Call; see LaneMM.Pressure
+  end;
 
   /// The state that the room shares.
   TObserve = record
@@ -90,6 +100,11 @@ type
                                 //  been reported
     AddMostUsed: TAddText;      //< const   adds the groups in use with most bytes; see LaneMM.Leaks
     AddInUse: TAddText;         //< const   adds a report of the blocks in use, likewise
+    Group: TGroupMemory;        //< racy    of the container at the last look with pressure
+    Pressed: TAtomicWord;       //< shared  1: there is pressure, and it has been reported
+    PressureBusy: TAtomicWord;  //< shared  1: a thread looks at the container
+    PressureMs: Cardinal;       //< racy    OsNowMs of the last look
+    PressureCalls: array[0..15] of TPressureEntry; //< shared  see LaneMM.Pressure
     Box: TAtomicWord;           //< shared  the record of LaneMM.BlackBox; 0: none
     BoxBusy: TAtomicWord;       //< shared  1: a thread writes the black box
     LetGoBlocks: TPlainProcedure; //< const   ends one call of HoldBlocks

@@ -90,7 +90,8 @@ begin
 end;
 
 // Calls the program's routine, unless this thread is in it: an event that it causes itself would
-// call it without end.
+// call it without end. The thread that purges calls it only where the run-time library knows that
+// there are threads.
 procedure CallProgram(const Event: TEvent);
 var
   Call: TEventCall;
@@ -98,7 +99,8 @@ var
 begin
   Call := Report.Call; // once: the program may remove it meanwhile
   Heap := OsThreadHeap;
-  if (@Call = nil) or (Heap <> nil) and Heap^.Notes.IsCalling then
+  if (@Call = nil) or (Heap <> nil) and Heap^.Notes.IsCalling
+    or (OsThreadId = Process.PurgeThread) and not IsMultiThread then
     Exit;
   if Heap <> nil then
     Heap^.Notes.IsCalling := True;

@@ -60,6 +60,7 @@ type
     msLimitSoft, msLimitHard, msLimitRegion,
     msReserve,           //< the emergency reserve is in use
     msRefused,           //< the system has no memory
+    msContainer, msContainerWaits, //< the container is near its limit, or waits for memory
     msMostUsed,           //< the groups in use with most bytes follow
     msCorruptLink, msCorruptList, msCorruptCount, msCorruptWord, msBlockBefore,
     msDebugAdvice        //< how to find the cause of a corruption
@@ -259,6 +260,10 @@ const
       + ' is in use from now on.'),
     (Name: 'out-of-memory'; Text: 'Out of memory: an allocation of {given} failed; the heap holds'
       + ' {usable}.'),
+    (Name: 'container-limit'; Text: 'Container near its memory limit: {given} of {size} are in use,'
+      + ' the heap holds {usable}.'),
+    (Name: 'container-waits'; Text: 'Memory pressure in the container: its tasks wait for memory;'
+      + ' the heap holds {usable}.'),
     (Name: 'most-used'; Text: '  In use: {blocks}, {size}; most of it:'),
     (Name: 'corrupt-link'; Text:
       'Heap corruption: the first bytes of the free block {address} of {size} were overwritten.'),

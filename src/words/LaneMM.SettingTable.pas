@@ -15,8 +15,8 @@ uses
 
 type
   /// The form of a setting: its name alone, or with a number, a text or a rule after `=`.
-  TOptionKind = (okSwitch, okNumber, okTime, okInterval, okErase, okGuard, okByte, okRange, okName,
-    okText, okSocket, okFile, okRule, okFormat);
+  TOptionKind = (okSwitch, okNumber, okLimit, okTime, okInterval, okErase, okGuard, okByte, okRange,
+    okName, okText, okSocket, okFile, okRule, okFormat);
   /// The values of the settings of one kind.
   TOptionForm = record
     Words: PAnsiChar;     //< const   what may follow `=`, separated by `|`; N is a number
@@ -39,6 +39,7 @@ const
   OptionForms: array[TOptionKind] of TOptionForm = (
     (Words: '1'; More: ', 0'; Initial: 'off'),
     (Words: 'N'; More: ', also with K, M or G'; Initial: nil),
+    (Words: 'N|container'; More: ', also with K, M or G, container:PATH'; Initial: 'none'),
     (Words: 'N|Nms|Ns|Nm|Nh'; More: ', 24 days at most'; Initial: 'off'),
     (Words: 'N|always'; More: ''; Initial: 'off'),
     (Words: 'free|return|new'; More: ', 0'; Initial: 'off'),
@@ -156,8 +157,8 @@ const
       Help: 'guard pages after debug blocks; without debug, one per N bytes'),
     (Name: 'break'; Kind: okNumber; Initial: 0;
       Help: 'report the allocation with this number in debug mode; 0: none'),
-    (Name: 'limit'; Kind: okNumber; Initial: 0;
-      Help: 'maximum bytes of the heap; 0: no limit'),
+    (Name: 'limit'; Kind: okLimit; Initial: 0;
+      Help: 'maximum bytes of the heap; near the limit of the container: purge, call, report'),
     (Name: 'limit:soft'; Kind: okNumber; Initial: 0;
       Help: 'report when the heap exceeds this many bytes; 0: never'),
     (Name: 'limit:report'; Kind: okSwitch; Initial: 0;

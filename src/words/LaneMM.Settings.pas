@@ -158,6 +158,30 @@ begin
   Result := (Option = opBlackBox) or (IsUsed = 0) or (Path[0] <> #0);
 end;
 
+// Reads a number, of which 0 clears all, or `container`, which a path may follow and which leaves
+// the number.
+function ReadLimit(var Words: PAnsiChar; var Value: NativeUInt): Boolean;
+const
+  Container: ShortString = 'container';
+begin
+  if not TextBegins(Words, Container)
+    or not (ValueEnds(Words[Length(Container)]) or (Words[Length(Container)] = ':')) then
+  begin
+    Result := ValueNumber(Words, Value);
+    Settings.HasContainer := Settings.HasContainer and not (Result and (Value = 0));
+    Exit;
+  end;
+  Inc(Words, Length(Container));
+  Settings.GroupPath[0] := #0;
+  if Words^ = ':' then
+  begin
+    Inc(Words);
+    ReadPath(Words, Settings.GroupPath);
+  end;
+  Settings.HasContainer := True;
+  Result := True;
+end;
+
 // Reads the value after the name, if any, into Value; a switch without one is 1. A setting whose
 // value is no number keeps its number. Returns False when the value is missing or wrong.
 function ReadValue(var Words: PAnsiChar; Option: TOption; out Value: NativeUInt): Boolean;
@@ -178,6 +202,7 @@ begin
     okText, okSocket: Exit(True);
     okRule: Exit(EventRuleRead(Words) and ValueEnds(Words^));
     okFormat, okErase: Exit(ReadBit(Words, OptionTexts[Option].Kind, Value));
+    okLimit: Result := ReadLimit(Words, Value);
     okTime: Result := ValueTime(Words, Value);
     okByte: Result := ValueByte(Words, Value);
     okInterval: Result := ValueWordOrNumber(Words, 'always', Value);

@@ -51,6 +51,8 @@ type
     Ranges: array[opTraceSize..opTraceGroup] of TSettingsRange; //< racy    ranges of these settings
     BoxPath: TPath;                       //< racy    of opBlackBox; empty: beside the logs
     RecordPath: TPath;                    //< racy    of opRecord
+    HasContainer: Boolean;                //< racy    `limit=container`
+    GroupPath: TPath;                     //< racy    where its files are; empty: /sys/fs/cgroup
     TraceClass: TPath;                    //< racy    opTraceClass, a pattern
     Hidden: TPath;                        //< racy    opHide: patterns, each ended by #0, then one
                                           //  more #0

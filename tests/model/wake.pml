@@ -7,10 +7,10 @@
  *     RunThread: OsWaitMs PurgeState ProcessPurge SweepRequest HasWork CompareAndSwap PurgeState HasWork
  *       CompareAndSwap PurgeState OsWait PurgeState CompareAndSwap PurgeState LoadAcquire PurgeState
  *     HasWork: SweepIsRequested ShardsHaveWarm
- *     WakeThread: LoadAcquire PurgeState HasWork CompareAndSwap PurgeState OsWake PurgeState
+ *     PurgeWake: LoadAcquire PurgeState HasWork CompareAndSwap PurgeState OsWake PurgeState
  *       SweepIsRequested LoadAcquire PurgeState
- *     PurgeTick: WakeThread
- *     PurgeNotify: WakeThread HeapRetireAll
+ *     PurgeTick: PurgeWake
+ *     PurgeNotify: PurgeWake HeapRetireAll
  *     PurgeRequest: SweepRequest PurgeNotify
  *     ProcessPurge: SweepTake ThreadsAbandonVacant ShardsPurgeIdle
  *     PurgeNotifyOfEnd: Swap PurgeState OsWake PurgeState SweepRequest PurgeNotify
@@ -151,7 +151,7 @@ inline HasWork() {
   if :: !r -> r = (Released != 0) :: else fi
 }
 
-/* WakeThread, PurgeTick, PurgeNotify: the purge thread exists, so HeapRetireAll is not called. */
+/* PurgeWake, PurgeTick, PurgeNotify: the purge thread exists, so HeapRetireAll is not called. */
 inline Notify() {
   if
   :: Purge == Parked ->
