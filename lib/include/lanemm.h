@@ -170,6 +170,38 @@ size_t lanemm_reachable_since(size_t checkpoint,
                               void (*visitor)(const struct lanemm_leak *leak, void *context),
                               void *context);
 
+/* What a count has counted. Later versions add fields at the end only. */
+struct lanemm_counts {
+  size_t allocations; /* blocks that were allocated, also by realloc of NULL */
+  size_t frees;       /* blocks that were freed, also by realloc to 0 */
+  size_t resizes;     /* other calls of realloc */
+  size_t moves;       /* those of them that moved the block */
+  size_t bytes;       /* bytes that allocations and resizes requested, all together */
+  size_t peak;        /* most usable bytes beyond those in use at the start */
+};
+
+/* The allocations at one line. Later versions add fields at the end only. The text is valid during the
+ * call. */
+struct lanemm_counted_place {
+  const char *place; /* such as "parse.c:88 in read_node"; NULL: unknown */
+  size_t count;      /* allocations */
+  size_t bytes;      /* bytes that they requested */
+};
+
+/* Begins to count the allocations, frees and resizes of the calling thread, or of all threads. Counts
+ * of a thread nest: the outer one has what the inner one has counted. Exact, and the same each time
+ * that the program does the same. with_places counts the lines of allocations, too: it needs the
+ * setting `stacks` or debug mode. Nothing is paid while nothing is counted. Returns 0 while 32 counts
+ * are open, or another one counts all threads. */
+int lanemm_start_count(int of_all_threads, int with_places);
+
+/* Ends the newest count of the calling thread and fills *counts; size is sizeof(struct
+ * lanemm_counts). visitor, which may be NULL, receives its lines, that with most allocations first.
+ * Returns 0, and zeros, without a count. */
+int lanemm_stop_count(struct lanemm_counts *counts, size_t size,
+                      void (*visitor)(const struct lanemm_counted_place *place, void *context),
+                      void *context);
+
 #ifdef __cplusplus
 }
 #endif

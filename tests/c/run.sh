@@ -80,6 +80,7 @@ build() {
     g++ $compiler_flags -x c++ -fsyntax-only tests/c/status.c
     gcc $compiler_flags -o "$out/regions" tests/c/regions.c -lpthread -L"$lib" -llanemm -Wl,-rpath,"$lib"
     gcc $compiler_flags -o "$out/checkpoints" tests/c/checkpoints.c -lpthread -L"$lib" -llanemm -Wl,-rpath,"$lib"
+    gcc $compiler_flags -o "$out/counts" tests/c/counts.c -lpthread -L"$lib" -llanemm -Wl,-rpath,"$lib"
     g++ $compiler_flags -std=c++17 -o "$out/pmr" tests/c/pmr.cc -lpthread -L"$lib" -llanemm \
       -Wl,-rpath,"$lib"
     g++ $compiler_flags -std=c++17 -DWEAK -fPIE -pie -o "$out/pmr-weak" tests/c/pmr.cc -lpthread
@@ -283,6 +284,9 @@ for settings in debug debug,guard=pages,mixes; do
 done
 for settings in calls=1 debug; do
   run checkpoints "$settings" env "LANEMM=$settings,quiet" "$out/checkpoints"
+done
+for settings in stacks debug; do
+  run counts "$settings" env "LANEMM=$settings,quiet" "$out/counts"
 done
 run pmr linked "$out/pmr"
 run pmr preloaded env "LD_PRELOAD=$lib/liblanemm.so" "$out/pmr-weak"
