@@ -86,6 +86,9 @@ procedure OsRelease(P: Pointer; Size: NativeUInt);
 /// Reserves and commits at least Size bytes, any number; they read as zeros and are backed on
 /// touch. Nil when refused. The caller owns them until OsReleasePages.
 function OsTakePages(Size: NativeUInt): Pointer;
+/// Sets Table to the address of pages as of OsTakePages, unless it has one already. Of several
+/// threads at once one takes them. False without memory.
+function OsTakeTable(var Table: TAtomicWord; Size: NativeUInt): Boolean;
 /// Returns whether Address lies in pages of OsTakePages, or in the table of them.
 function OsIsTaken(Address: NativeUInt): Boolean;
 /// Releases memory of OsTakePages; nil is allowed.
@@ -339,6 +342,19 @@ begin
     Exit;
   OsRelease(Result, Size);
   Result := nil;
+end;
+
+function OsTakeTable(var Table: TAtomicWord; Size: NativeUInt): Boolean;
+var
+  Pages: Pointer;
+begin
+  if LoadAcquire(Table) <> 0 then
+    Exit(True);
+  Pages := OsTakePages(Size);
+  // Release: the zeros, and what the caller has set, before the table. Pairs with its readers.
+  if (Pages <> nil) and not CompareAndSwap(Table, 0, NativeUInt(Pages)) then
+    OsReleasePages(Pages, Size);
+  Result := LoadAcquire(Table) <> 0;
 end;
 
 procedure OsReleaseAllPages;

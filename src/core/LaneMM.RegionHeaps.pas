@@ -25,10 +25,9 @@ function RegionHeapAdd(Heap: PHeap; Span: PSpan): Boolean;
 /// requests. Any thread.
 procedure RegionHeapFreed(Span: PSpan);
 /// Releases all spans of a region's heap that no thread is in and that is on no stack, now or with
-/// a later sweep. It is on a stack then, see TDissolving.
+/// a later sweep; but for those current spans that it can carve anew, if it is reset. It is on a
+/// stack then, see TDissolving.
 procedure RegionHeapDissolve(Heap: PHeap; Dissolving: TDissolving);
-/// Frees all blocks of such a heap, but keeps its current spans. It is idle then.
-procedure RegionHeapRestart(Heap: PHeap);
 /// Goes on to release the spans of a heap that dissolves. Any thread.
 procedure RegionHeapSweep(Heap: PHeap);
 
@@ -177,24 +176,6 @@ begin
   SweepRequest;
 end;
 
-procedure RegionHeapDissolve(Heap: PHeap; Dissolving: TDissolving);
-var
-  SizeClass: Cardinal;
-  Span: PSpan;
-begin
-  for SizeClass := 0 to SizeClassCount - 1 do
-  begin
-    Span := Heap^.Current[SizeClass];
-    if Span = @Process.EmptySpan then
-      Continue;
-    EndCurrent(Heap, Span);
-    PushTaken(Heap, Span);
-  end;
-  // Release: the spans are in queues, or on Taken. Pairs with HeapIsDissolving.
-  StoreRelease(Heap^.Dissolves, Ord(Dissolving));
-  RegionHeapSweep(Heap);
-end;
-
 // Begins to carve a current span anew, if it is short. False, too, while another thread shelves its
 // blocks.
 function RestartCurrent(Heap: PHeap; Span: PSpan): Boolean;
@@ -207,7 +188,7 @@ begin
   SetCurrent(Heap, Span, 1);
 end;
 
-procedure RegionHeapRestart(Heap: PHeap);
+procedure RegionHeapDissolve(Heap: PHeap; Dissolving: TDissolving);
 var
   SizeClass: Cardinal;
   Span: PSpan;
@@ -215,13 +196,14 @@ begin
   for SizeClass := 0 to SizeClassCount - 1 do
   begin
     Span := Heap^.Current[SizeClass];
-    if (Span = @Process.EmptySpan) or RestartCurrent(Heap, Span) then
+    if (Span = @Process.EmptySpan) or (Dissolving = diReset) and RestartCurrent(Heap, Span) then
       Continue;
     EndCurrent(Heap, Span);
     PushTaken(Heap, Span);
   end;
   FillChar(Heap^.Borrowed, SizeOf(Heap^.Borrowed), 0);
-  StoreRelease(Heap^.Dissolves, Ord(diReset)); // release: as in RegionHeapDissolve
+  // Release: the spans are in queues, or on Taken. Pairs with HeapIsDissolving.
+  StoreRelease(Heap^.Dissolves, Ord(Dissolving));
   RegionHeapSweep(Heap);
 end;
 

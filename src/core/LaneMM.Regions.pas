@@ -325,7 +325,7 @@ begin
   Heap := TakeFirst(First);
   while Heap <> nil do
   begin
-    RegionHeapRestart(Heap);
+    RegionHeapDissolve(Heap, diReset);
     Heap := TakeFirst(First);
   end;
   Result := raDone;

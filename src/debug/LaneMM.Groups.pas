@@ -173,25 +173,12 @@ begin
   Result := nil;
 end;
 
-procedure MakeTable;
-const
-  Size = 2 * NameLimit * SizeOf(TEntry);
-var
-  Made: Pointer;
-begin
-  Made := OsTakePages(Size);
-  // Release: the empty entries before the table. Pairs with Table. Of two tables one stays.
-  if (Made <> nil) and not CompareAndSwap(Debug.GroupNames, 0, NativeUInt(Made)) then
-    OsReleasePages(Made, Size);
-end;
-
 function GroupSetName(Group: Cardinal; Name: PAnsiChar): Boolean;
 var
   Entry: PEntry;
   Length: NativeUInt;
 begin
-  if Table = nil then
-    MakeTable;
+  OsTakeTable(Debug.GroupNames, 2 * NameLimit * SizeOf(TEntry)); // pairs with Table
   Entry := FindEntry(Group);
   Result := (Entry <> nil) and (Group <> 0);
   if not Result then

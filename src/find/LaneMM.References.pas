@@ -23,11 +23,11 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess,
-  LaneMM.Rtl, LaneMM.Arena, LaneMM.Walk, LaneMM.Text, LaneMM.ReportState, LaneMM.Events,
+  LaneMM.Arena, LaneMM.Walk, LaneMM.Text, LaneMM.ReportState, LaneMM.Events,
   LaneMM.Messages, LaneMM.ReportHead, LaneMM.StacksState, LaneMM.Modules, LaneMM.Unwind,
   LaneMM.BacktraceTable, LaneMM.Symbols, LaneMM.BacktraceText, LaneMM.ObserveState,
   LaneMM.Contents, LaneMM.DebugState, LaneMM.Groups, LaneMM.GuardPages, LaneMM.LeaksState,
-  LaneMM.Snapshot;
+  LaneMM.Snapshot, LaneMM.Roots;
 
 const
   // Blocks outside that are searched at most.
@@ -36,8 +36,6 @@ const
   MostShown = 10;
   // Longer mappings without a name are not searched.
   MostMapping = NativeUInt(16) shl 20;
-  // The most bytes that the variables of a thread have.
-  MostVariables = SliceSize;
 
 type
   // A reference, or the first one of a block.
@@ -207,30 +205,14 @@ begin
   Search^.LastIsFile := IsFile;
 end;
 
-// Looks at the variables of the calling thread: the pages around one of them. Their mapping may
-// touch others, also one that cannot be read, as the stack of a thread does.
+// Looks at the variables of the calling thread. Their mapping may touch others, also one that
+// cannot be read, as the stack of a thread does.
 procedure SeeThread(var Search: TSearch);
-const
-  MostBefore = 16384;
 var
-  Own, Page, Limit: NativeUInt;
-  Mapping: TOsMapping;
+  First, Limit: NativeUInt;
 begin
-  Own := NativeUInt(RtlThreadVariable) and not NativeUInt(OsPageSize - 1);
-  if not (OsHasThreadPages and Process.HasThreads) or not OsFindRegion(Own, Mapping) then
-    Exit;
-  Page := Own - MostBefore;
-  if Page < Mapping.First then
-    Page := Mapping.First;
-  Limit := Own + MostVariables;
-  if Limit > Mapping.Limit then
-    Limit := Mapping.Limit;
-  while Page < Limit do
-  begin
-    if ArenaSpan(Pointer(Page)) = nil then
-      SeeRange(Search, Page, Page + OsPageSize);
-    Inc(Page, OsPageSize);
-  end;
+  if OsHasThreadPages and Process.HasThreads and RootsOwnVariables(First, Limit) then
+    SeeRange(Search, First, Limit);
 end;
 
 // Counts the blocks outside, and finds the range of the others.

@@ -23,6 +23,9 @@ procedure RootsMarkEnd(var Snapshot: TSnapshot; Frame: NativeUInt);
 /// Marks the blocks that anything can reach that runs on after the search: the calling thread's
 /// stack counts from Frame on. After ModulesLook.
 procedure RootsMarkAll(var Snapshot: TSnapshot; Frame: NativeUInt);
+/// Finds what may be the variables of the calling thread: the pages around one of them. Where they
+/// begin and end is unknown. On Windows they are not aligned. False where they lie elsewhere.
+function RootsOwnVariables(out First, Limit: NativeUInt): Boolean;
 
 implementation
 
@@ -134,18 +137,16 @@ begin
     Scan^.ModuleLimit := Mapping.Limit;
 end;
 
-// Marks what the variables of the calling thread reach. Where they begin and end is unknown: the
-// pages around one of them. On Windows they are not aligned.
-procedure MarkVariables(var Scan: TScan);
+function RootsOwnVariables(out First, Limit: NativeUInt): Boolean;
 const
   MostBefore = 16384;
 var
-  Own, First, Limit, Page: NativeUInt;
-  Shift: Cardinal;
+  Own, Page: NativeUInt;
   Mapping: TOsMapping;
 begin
   Own := NativeUInt(RtlThreadVariable) and not NativeUInt(OsPageSize - 1);
-  if not OsFindRegion(Own, Mapping) or Mapping.IsFile then
+  Result := OsFindRegion(Own, Mapping) and not Mapping.IsFile;
+  if not Result then
     Exit;
   First := Own - MostBefore;
   if First < Mapping.First then
@@ -163,14 +164,14 @@ begin
         Limit := Page;
     Inc(Page, OsPageSize);
   end;
-  for Shift := 0 to SizeOf(Pointer) - 1 do
-    MarkPart(Scan, First + Shift, Limit, 0);
 end;
 
 procedure RootsMarkAll(var Snapshot: TSnapshot; Frame: NativeUInt);
 var
   Scan: TScan;
   Mapping: TOsMapping;
+  First, Limit: NativeUInt;
+  Shift: Cardinal;
 begin
   Frame := Frame and not (SizeOf(Pointer) - 1);
   PauseVisitStacks(MarkStack, @Snapshot);
@@ -188,7 +189,9 @@ begin
   OsVisitMappings(MarkMapping, @Scan);
   if OsFindRegion(Frame, Mapping) then
     MarkWords(Frame, Mapping.Limit, @Snapshot);
-  MarkVariables(Scan);
+  if RootsOwnVariables(First, Limit) then
+    for Shift := 0 to SizeOf(Pointer) - 1 do
+      MarkPart(Scan, First + Shift, Limit, 0);
 end;
 
 end.

@@ -88,22 +88,11 @@ begin
   SymbolizerClose(Symbolizer);
 end;
 
-procedure Keep(var Spare: TAtomicWord; Bytes: NativeUInt);
-var
-  Pages: Pointer;
-begin
-  if LoadAcquire(Spare) <> 0 then
-    Exit;
-  Pages := OsTakePages(Bytes);
-  if (Pages <> nil) and not CompareAndSwap(Spare, 0, NativeUInt(Pages)) then
-    OsReleasePages(Pages, Bytes);
-end;
-
 procedure LimitReportKeep;
 begin
-  Keep(Observe.Spare, SpareBytes);
+  OsTakeTable(Observe.Spare, SpareBytes);
   if IsSet(opLimitReport) then
-    Keep(Observe.ReportSpare, ReportSpareBytes);
+    OsTakeTable(Observe.ReportSpare, ReportSpareBytes);
 end;
 
 // Returns whether the report of an event says all that holds the memory: the first one of its

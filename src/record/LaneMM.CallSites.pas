@@ -110,7 +110,7 @@ function SiteAt(Index: Cardinal): PSite;
 /// for, 0 to skip it. The first 65,536 events weigh 1; later, one event of 16, at irregular
 /// distances, weighs 16.
 function SampleWeight(var Events: TAtomicWord): NativeUInt;
-/// Adds Weight events of the calling thread to the site.
+/// Adds Weight events of the calling thread to the site, unless that is nil.
 procedure SiteAddEvents(Site: PSite; Weight: NativeUInt);
 /// Returns All less Part, two sums of which Part grows second; never negative.
 function Remaining(var All, Part: TAtomicWord): NativeUInt;
@@ -295,6 +295,8 @@ end;
 
 procedure SiteAddEvents(Site: PSite; Weight: NativeUInt);
 begin
+  if Site = nil then
+    Exit;
   FetchAdd(Site^.Count, Weight);
   AddThread(Site, ThreadNumber); // its heap may come later, and be another thread's before
 end;

@@ -47,15 +47,8 @@ type
   PChains = ^TChains;
 
 function CopiesStart: Boolean;
-var
-  Pages: Pointer;
 begin
-  if LoadAcquire(Observe.Chains) <> 0 then
-    Exit(True);
-  Pages := OsTakePages(SizeOf(TChains));
-  Result := Pages <> nil;
-  if Result then
-    StoreRelease(Observe.Chains, NativeUInt(Pages));
+  Result := OsTakeTable(Observe.Chains, SizeOf(TChains));
 end;
 
 function ChainOf(P: Pointer): PNativeUInt; inline;

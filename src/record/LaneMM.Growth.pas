@@ -60,15 +60,8 @@ type
   PEntries = ^TEntries;
 
 function GrowthStart: Boolean;
-var
-  Pages: Pointer;
 begin
-  if Observe.Growths <> 0 then
-    Exit(True);
-  Pages := OsTakePages(SizeOf(TEntries));
-  Result := Pages <> nil;
-  if Result then
-    StoreRelease(Observe.Growths, NativeUInt(Pages));
+  Result := OsTakeTable(Observe.Growths, SizeOf(TEntries));
 end;
 
 function EntryOf(P: Pointer): PEntry; inline;

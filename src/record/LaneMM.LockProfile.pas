@@ -43,31 +43,25 @@ end;
 procedure CountMiss(var Lock: TLock);
 var
   Stack: TBacktrace;
-  Site: PSite;
   Weight: NativeUInt;
 begin
   Weight := SampleWeight(Observe.LockMisses);
   if Weight = 0 then
     Exit;
   BacktraceTake(Stack);
-  Site := SiteFind(KindOf(Lock), NoSizeClass, Stack);
-  if Site <> nil then
-    SiteAddEvents(Site, Weight);
+  SiteAddEvents(SiteFind(KindOf(Lock), NoSizeClass, Stack), Weight);
 end;
 
 procedure RemoteFreeCount(SizeClass, AllocStack: Cardinal);
 var
   Stack: TBacktrace;
-  Site: PSite;
   Weight: NativeUInt;
 begin
   Weight := SampleWeight(Observe.RemoteFrees);
   if Weight = 0 then
     Exit;
   BacktraceTake(Stack);
-  Site := SiteFindFreed(SizeClass, BacktraceTrim(AllocStack), Stack);
-  if Site <> nil then
-    SiteAddEvents(Site, Weight);
+  SiteAddEvents(SiteFindFreed(SizeClass, BacktraceTrim(AllocStack), Stack), Weight);
 end;
 
 procedure LockProfileForget;

@@ -89,17 +89,11 @@ const
   MostProbes = 64;
 
 function ClassesStart: Boolean;
-var
-  Table: Pointer;
 begin
   if IsLibrary or (Observe.ClassTable <> 0) then
     Exit(True);
-  Table := OsTakePages(TableBytes);
-  Result := Table <> nil;
-  if not Result then
-    Exit;
   ModulesLook;
-  StoreRelease(Observe.ClassTable, NativeUInt(Table)); // the modules before the table
+  Result := OsTakeTable(Observe.ClassTable, TableBytes); // the modules before the table
 end;
 
 procedure ClassesForget;

@@ -320,18 +320,10 @@ begin
 end;
 
 function SamplesStart: Boolean;
-var
-  Table: Pointer;
 begin
-  if Observe.SampleTable <> 0 then
-    Exit(True);
-  if not (WindowsStart and ClassesStart and TimeLineStart) then
-    Exit(False);
-  Table := OsTakePages(TableBytes);
-  Result := Table <> nil;
-  // Release: all else before the table. Pairs with EntryAt.
-  if Result then
-    StoreRelease(Observe.SampleTable, NativeUInt(Table));
+  // All else before the table. Pairs with EntryAt.
+  Result := (Observe.SampleTable <> 0) or WindowsStart and ClassesStart and TimeLineStart
+    and OsTakeTable(Observe.SampleTable, TableBytes);
 end;
 
 end.

@@ -55,16 +55,8 @@ const
   TableBytes = TableLength * SizeOf(TWindow);
 
 function WindowsStart: Boolean;
-var
-  Table: Pointer;
 begin
-  if Observe.Windows <> 0 then
-    Exit(True);
-  Table := OsTakePages(TableBytes);
-  Result := Table <> nil;
-  // Release: pairs with WindowOf. The pages hold zeros from the start.
-  if Result then
-    StoreRelease(Observe.Windows, NativeUInt(Table));
+  Result := OsTakeTable(Observe.Windows, TableBytes); // pairs with WindowOf
 end;
 
 // Returns the entry of the heap, a new one if needed; nil when the table is full.

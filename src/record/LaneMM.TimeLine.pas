@@ -86,18 +86,10 @@ begin
 end;
 
 function TimeLineStart: Boolean;
-var
-  Line: PTimeLine;
 begin
-  if Observe.TimeLine <> 0 then
-    Exit(True);
-  Line := OsTakePages(SizeOf(TTimeLine));
-  Result := Line <> nil;
-  if not Result then
-    Exit;
-  Restart;
-  // Release: the start before the points. Pairs with TimeLineOpen.
-  StoreRelease(Observe.TimeLine, NativeUInt(Line));
+  if Observe.TimeLine = 0 then
+    Restart; // before the points. Pairs with TimeLineOpen
+  Result := OsTakeTable(Observe.TimeLine, SizeOf(TTimeLine));
 end;
 
 procedure TimeLineForget;

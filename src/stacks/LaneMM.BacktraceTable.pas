@@ -113,16 +113,10 @@ const
   WordBits = SizeOf(NativeUInt) * 8;
 
 function BacktracesStart: Boolean;
-var
-  Pages: Pointer;
 begin
-  if LoadAcquire(Stacks.Table) <> 0 then
-    Exit(True);
-  CodeRangesStart;
-  Pages := OsTakePages(SizeOf(TCallTable));
-  if (Pages <> nil) and not CompareAndSwap(Stacks.Table, 0, NativeUInt(Pages)) then
-    OsReleasePages(Pages, SizeOf(TCallTable));
-  Result := LoadAcquire(Stacks.Table) <> 0;
+  if LoadAcquire(Stacks.Table) = 0 then
+    CodeRangesStart;
+  Result := OsTakeTable(Stacks.Table, SizeOf(TCallTable));
 end;
 
 function PieceOf(Table: PCallTable; Index: Cardinal): PCallPiece; inline;
@@ -333,9 +327,7 @@ end;
 // Takes a node that was never used; returns its index, or 0.
 function TakeUnused(Table: PCallTable): Cardinal;
 var
-  Pages: Pointer;
   Taken: NativeUInt;
-  Piece: ^TAtomicWord;
 begin
   Taken := LoadAcquire(Table^.Count);
   if Taken < NodeMask then
@@ -343,14 +335,7 @@ begin
   if Taken >= NodeMask then
     Exit(0);
   Result := Taken + 1;
-  Piece := @Table^.Pieces[Result shr PieceBits];
-  if LoadAcquire(Piece^) = 0 then
-  begin
-    Pages := OsTakePages(SizeOf(TCallPiece));
-    if (Pages <> nil) and not CompareAndSwap(Piece^, 0, NativeUInt(Pages)) then
-      OsReleasePages(Pages, SizeOf(TCallPiece));
-  end;
-  if LoadAcquire(Piece^) = 0 then
+  if not OsTakeTable(Table^.Pieces[Result shr PieceBits], SizeOf(TCallPiece)) then
     Result := 0;
 end;
 

@@ -122,13 +122,7 @@ end;
 // Returns the table, which the first caller creates; nil without memory.
 function Table: PModules;
 begin
-  Result := PModules(LoadAcquire(Stacks.Modules));
-  if Result <> nil then
-    Exit;
-  Result := OsTakePages(SizeOf(TModules));
-  if (Result = nil) or CompareAndSwap(Stacks.Modules, 0, NativeUInt(Result)) then
-    Exit;
-  OsReleasePages(Result, SizeOf(TModules)); // another thread created it first
+  OsTakeTable(Stacks.Modules, SizeOf(TModules));
   Result := PModules(LoadAcquire(Stacks.Modules));
 end;
 

@@ -8,7 +8,7 @@
  *     Join: RunsClaimed:= ReleaseFence
  *     RegionEnter: HeapPop AddHeap
  *     RegionFree: TakeIdle CompareAndSwap PutBack RegionHeapDissolve
- *     RegionReset: TakeIdle LoadAcquire PutBack
+ *     RegionReset: TakeIdle LoadAcquire PutBack RegionHeapDissolve
  *     TakeIdle: HeapPop NextUnused:=
  *     PutBack: HeapPush
  *   LaneMM.RegionHeaps
@@ -216,7 +216,7 @@ proctype Freer() {
 #endif
     h = 0;
     do
-    :: h < Heaps && hand[h] ->                                 /* RegionHeapDissolve, RegionHeapRestart */
+    :: h < Heaps && hand[h] ->                                 /* RegionHeapDissolve */
       At[h] = Dissolves;
       Flag[h] = true;                                          /* StoreRelease */
       RegionHeapSweep(h);
