@@ -4,8 +4,8 @@ program LanemmTests;
 {$mode delphi}{$H+}
 
 uses
-  LaneMM, cthreads, Test.Runner, Test.Lanemm.Reading, Test.Lanemm.Leaks, Test.Lanemm.Regions,
-  Test.Lanemm.Words, Test.Lanemm.Odd, Test.Lanemm.Diffs,
+  LaneMM, cthreads, Test.Runner, Test.Lanemm.Reading, Test.Lanemm.Leaks, Test.Lanemm.Threads,
+  Test.Lanemm.Regions, Test.Lanemm.Words, Test.Lanemm.Odd, Test.Lanemm.Diffs,
   TryStatistics in 'tools/lanemm/TryStatistics.pas', Test.Lanemm.Trials,
   Test.Lanemm.Replays;
 

@@ -14,6 +14,7 @@ compile() {
 }
 compile -O1 -gl -Xs- tests/lanemm/Planted.lpr
 compile -O1 -gl -Xs- tests/lanemm/Profiled.lpr
+compile -O1 -gl -Xs- tests/lanemm/Stuck.lpr
 compile -O1 tests/lanemm/Hostile.lpr
 compile -O1 tests/lanemm/Tried.lpr
 compile -O1 tests/lanemm/Recorded.lpr

@@ -57,6 +57,8 @@ function FindPlace(Image: THeapImage; Address: UInt64): TPlace;
 /// Finds the places that hold an address of Size bytes from Address on: in blocks in use, in
 /// variables of modules, and on stacks. Data that look like an address count too.
 function FindHolders(Image: THeapImage; Address, Size: UInt64): THolders;
+/// The same in variables of modules alone.
+function FindVariables(Target: TTarget; Address, Size: UInt64): THolders;
 
 implementation
 
@@ -405,6 +407,25 @@ begin
   end;
   Result := Finder.Holders;
   Walker.Free;
+  Finder.Free;
+end;
+
+function FindVariables(Target: TTarget; Address, Size: UInt64): THolders;
+var
+  Finder: THolderFinder;
+  Region: PRegion;
+  Index: Integer;
+begin
+  Finder := THolderFinder.Create;
+  Finder.First := Address;
+  Finder.Size := Size;
+  for Index := 0 to Target.RegionCount - 1 do
+  begin
+    Region := Target.Regions[Index];
+    if Region^.IsWritable and Region^.IsReadable and (Region^.Module <> '') then
+      Finder.SearchRegion(Target, Region);
+  end;
+  Result := Finder.Holders;
   Finder.Free;
 end;
 

@@ -190,7 +190,7 @@ begin
       and Target.ReadAll(Region^.First, @Identity, SizeOf(Identity))
       and (Identity.Magic = Magic) and (Identity.Bits * BitsPerUnit <> OwnBits) then
       raise ETool.Create(ecOtherVersion, '%s is a program of %d bits, and this lanemm reads the'
-        + ' memory of those of %d; `ps`, `do`, and all reports but leaks ask the process',
+        + ' memory of those of %d; `ps`, `do`, and all reports but leaks and threads ask the process',
         [Target.Name, Identity.Bits * BitsPerUnit, OwnBits]);
   end;
 end;

@@ -20,7 +20,7 @@ function LeaksToJson(Image: THeapImage; const Leaks: TLeaks): TJSONObject;
 implementation
 
 uses
-  SysUtils, DateUtils, LaneMM.Layout, Targets, HeapPlaces;
+  SysUtils, DateUtils, LaneMM.Layout, Targets, TargetSymbols;
 
 function ClassToJson(const Numbers: TClassNumbers): TJSONObject;
 begin

@@ -12,8 +12,8 @@ unit HeapLeaks;
 interface
 
 uses
-  SysUtils, Generics.Collections, LaneMM.Containers, LaneMM.Contents, LaneMM.Snapshot, Targets, HeapImages, HeapWalks, HeapPlaces,
-  HeapContents;
+  SysUtils, Generics.Collections, LaneMM.Containers, LaneMM.Contents, LaneMM.Snapshot, Targets,
+  TargetSymbols, HeapImages, HeapWalks, HeapPlaces, HeapContents;
 
 type
   /// Leaks of one kind of contents.

@@ -8,18 +8,10 @@ unit HeapPlaces;
 interface
 
 uses
-  SysUtils, Generics.Collections, LaneMM.Layout, LaneMM.Types, LaneMM.Symbols, LaneMM.Elf,
-  LaneMM.Unwind, LaneMM.StacksState, LaneMM.BacktraceTable, LaneMM.BlockNotes, HeapImages, HeapWalks;
+  SysUtils, Generics.Collections, LaneMM.Layout, LaneMM.Types, LaneMM.Unwind, LaneMM.StacksState,
+  LaneMM.BacktraceTable, LaneMM.BlockNotes, TargetSymbols, HeapImages, HeapWalks;
 
 type
-  /// A frame of a backtrace.
-  TPlaceFrame = record
-    Address: UInt64;          //< its return address
-    Routine, FileName: string; //< empty: unknown
-    Module: string;           //< `module+0xOFFSET`; empty: unknown
-    Line: Cardinal;           //< 0: unknown
-  end;
-
   /// The backtraces of allocations in a target.
   TPlaces = class
   private
@@ -32,8 +24,7 @@ type
     Numbers: TDictionary<UInt64, Integer>; // of Frames, by number or site
     Frames: array of TArray<UInt64>;
     Lines: array of string;
-    Symbols: TSymbols;
-    Elf: TElf;
+    Symbols: TTargetSymbols;
     procedure ReadSamples(First: UInt64);
     function NoteOf(const Block: TBlockFound): Cardinal;
     function ReadNode(Number: Cardinal; out Node: TCallNode): Boolean;
@@ -57,8 +48,8 @@ type
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Text, LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.CallSites,
-  LaneMM.DebugState, LaneMM.BacktraceText, LaneMM.Advice, Targets;
+  LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.DebugState,
+  LaneMM.BacktraceText;
 
 const
   SiteMark = UInt64(1) shl 63;
@@ -72,7 +63,7 @@ begin
   Image := Heap;
   Sites := TDictionary<UInt64, UInt64>.Create;
   Numbers := TDictionary<UInt64, Integer>.Create;
-  ElfOpen(Elf);
+  Symbols := TTargetSymbols.Create(Image.Target);
   StacksSetDepth(MaxFrames);
   if not Image.Target.ReadAll(UInt64(Image.State^.Rooms[rrSettings]), @Settings, SizeOf(Settings))
     or not Image.Target.ReadAll(UInt64(Image.State^.Rooms[rrStacks]), @Recorded, SizeOf(Recorded))
@@ -88,8 +79,7 @@ end;
 
 destructor TPlaces.Destroy;
 begin
-  ElfClose(Elf);
-  SymbolsClose(Symbols);
+  Symbols.Free;
   Numbers.Free;
   Sites.Free;
   inherited Destroy;
@@ -216,104 +206,31 @@ procedure TPlaces.Resolve;
 var
   Stack: TArray<UInt64>;
   Frame: UInt64;
-  Count, Index: NativeInt;
-  Region: PRegion;
-  Mapping: TOsMapping;
-  Path: string;
 begin
   SetLength(Lines, Length(Frames));
-  Count := 1;
-  for Stack in Frames do
-    Inc(Count, Length(Stack));
-  SymbolsOpen(Symbols, Count);
   for Stack in Frames do
     for Frame in Stack do
-      SymbolsAdd(Symbols, Frame);
-  SymbolsSort(Symbols);
-  Index := 0;
-  while (Index < Symbols.Count) and (Symbols.Items[Index].Address < FirstInlined - 1) do
-  begin
-    Region := Image.Target.FindRegion(Symbols.Items[Index].Address);
-    if (Region = nil) or (Region^.Module = '') then
-    begin
-      Inc(Index);
-      Continue;
-    end;
-    Path := Region^.Path;
-    if Image.Target is TProcessTarget then
-      Path := PathFrom(Image.Target.ProcessId, Path);
-    Mapping := Default(TOsMapping);
-    Mapping.First := Region^.First;
-    Mapping.Limit := Region^.Limit;
-    Mapping.FileOffset := Region^.FileOffset;
-    StrPLCopy(@Mapping.Path, Path, High(Mapping.Path));
-    ElfResolveIn(Elf, Symbols, Index, Mapping);
-  end;
+      Symbols.Add(Frame);
+  Symbols.Resolve;
 end;
 
 // Returns a backtrace as reports show it.
 function TPlaces.Folded(Stack: Integer): TBacktrace;
 begin
-  Result := Default(TBacktrace);
-  Result.Count := Length(Frames[Stack]);
-  Move(Pointer(Frames[Stack])^, Result.Frames, Result.Count * SizeOf(UInt64));
-  BacktraceFold(Symbols, Result);
-end;
-
-function FrameText(const Symbols: TSymbols; Return: UInt64): TPlaceFrame;
-var
-  Symbol: PSymbol;
-  Text: TText;
-  Name: TPath;
-begin
-  Result := Default(TPlaceFrame);
-  Result.Address := SymbolsReturn(Symbols, Return);
-  Symbol := SymbolsFind(Symbols, Return);
-  if Symbol = nil then
-    Exit;
-  TextOpenAt(Text, @Name, SizeOf(Name));
-  if Symbol^.Routine <> nil then
-  begin
-    SymbolAddRoutine(Text, Symbol);
-    Result.Routine := PAnsiChar(@Name);
-  end
-  else
-  begin
-    SymbolAddOffset(Text, Symbol);
-    Result.Module := Printable(PAnsiChar(@Name));
-  end;
-  Result.Line := Symbol^.Line;
-  if Symbol^.Line > 0 then
-    Result.FileName := Printable(Symbol^.FileName);
+  Result := Symbols.BacktraceOf(Frames[Stack]);
+  BacktraceFold(Symbols.Symbols, Result);
 end;
 
 function TPlaces.TextOf(Stack: Integer): TArray<TPlaceFrame>;
-var
-  Whole: TBacktrace;
-  Index: Integer;
 begin
-  Whole := Folded(Stack);
-  Result := nil;
-  SetLength(Result, Whole.Count);
-  for Index := 0 to High(Result) do
-    Result[Index] := FrameText(Symbols, Whole.Frames[Index]);
+  Result := Symbols.FramesOf(Folded(Stack));
 end;
 
 function TPlaces.LineOf(Stack: Integer): string;
-var
-  Frame: TPlaceFrame;
 begin
-  if Lines[Stack] <> '' then
-    Exit(Lines[Stack]);
-  Frame := FrameText(Symbols, AdvicePlace(Symbols, Folded(Stack)));
-  Result := Frame.Routine;
-  if Result = '' then
-    Result := Frame.Module;
-  if Result = '' then
-    Result := '$' + LowerCase(HexStr(Frame.Address, 12));
-  if Frame.Line > 0 then
-    Result := Format('%s  %s:%d', [Result, Frame.FileName, Frame.Line]);
-  Lines[Stack] := Result;
+  if Lines[Stack] = '' then
+    Lines[Stack] := FrameLine(Symbols.PlaceOf(Folded(Stack)));
+  Result := Lines[Stack];
 end;
 
 end.

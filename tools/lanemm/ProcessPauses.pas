@@ -12,7 +12,7 @@ uses
   Targets;
 
 type
-  /// A process whose threads stand still until this is freed.
+  /// A process whose threads, or some of them, stand still until this is freed.
   TPause = class
   private
     ProcessId: Integer;
@@ -22,13 +22,16 @@ type
     end;
     function Has(Thread: Integer): Boolean;
     function Seize(Thread: Integer): Boolean;
+    function SeizeAll(const Chosen: TArray<Integer>): Boolean;
     procedure AwaitStop(Thread: Integer);
-    function SeizeNew: Boolean;
   public
-    /// The registers of all threads.
+    /// The threads that were paused, as the system numbers them, and their registers.
+    Numbers: TArray<Integer>;
     Registers: TArray<TRegisters>;
     /// Pauses the process. Raises ETool when the system refuses, or a thread does not stop.
     constructor Create(Id: Integer);
+    /// Pauses those of these threads that have not ended; otherwise as Create.
+    constructor CreateFor(Id: Integer; const Chosen: TArray<Integer>);
     /// Lets the threads go on.
     destructor Destroy; override;
   end;
@@ -151,16 +154,19 @@ begin
   Place.Base := @Found;
   Place.Size := SizeOf(Found);
   if Trace(GetRegisters, Thread, StatusNote, NativeUInt(@Place)) then
+  begin
+    Insert(Thread, Numbers, Length(Numbers));
     Insert(Found, Registers, Length(Registers));
+  end;
 end;
 
-// Pauses the threads that are not paused yet; returns whether there were any.
-function TPause.SeizeNew: Boolean;
+// Pauses those that are not paused yet; returns whether there were any.
+function TPause.SeizeAll(const Chosen: TArray<Integer>): Boolean;
 var
   Thread: Integer;
 begin
   Result := False;
-  for Thread in ThreadsOf(ProcessId) do
+  for Thread in Chosen do
     if not Has(Thread) and Seize(Thread) then
     begin
       Result := True;
@@ -172,7 +178,14 @@ constructor TPause.Create(Id: Integer);
 begin
   inherited Create;
   ProcessId := Id;
-  while SeizeNew do; // a thread that runs on may start another one
+  while SeizeAll(ThreadsOf(Id)) do; // a thread that runs on may start another one
+end;
+
+constructor TPause.CreateFor(Id: Integer; const Chosen: TArray<Integer>);
+begin
+  inherited Create;
+  ProcessId := Id;
+  SeizeAll(Chosen);
 end;
 
 destructor TPause.Destroy;

@@ -100,6 +100,8 @@ type
     procedure Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt; const What: string);
       override;
     procedure CheckThere; override;
+    /// Returns the number by which the system outside knows one of Threads.
+    function TaskOfThread(Thread: Cardinal): Cardinal;
   end;
 
 const
@@ -434,13 +436,16 @@ begin
   Result := Format('process %d', [ProcessId]);
 end;
 
-function TProcessTarget.ThreadName(Thread: Cardinal): string;
-var
-  Task: Cardinal;
+function TProcessTarget.TaskOfThread(Thread: Cardinal): Cardinal;
 begin
-  if not TaskOf.TryGetValue(Thread, Task) then
-    Task := Thread;
-  Result := Printable(Trim(ReadSmallFile(Format('/proc/%d/task/%d/comm', [ProcessId, Task]))));
+  if not TaskOf.TryGetValue(Thread, Result) then
+    Result := Thread;
+end;
+
+function TProcessTarget.ThreadName(Thread: Cardinal): string;
+begin
+  Result := Printable(Trim(ReadSmallFile(Format('/proc/%d/task/%d/comm',
+    [ProcessId, TaskOfThread(Thread)]))));
 end;
 
 // Names what keeps the caller from looking at the process.

@@ -31,7 +31,7 @@ const
   ReportCommand: TCommand = (
     Name: 'report';
     Usage: 'PID KIND';
-    Help: 'Writes a report of a process: inuse, leaks, peak, profile, contention, growth';
+    Help: 'Writes a report of a process: inuse, leaks, threads, peak, profile, contention, growth';
     Details:
       'inuse       the blocks in use by class, with what holds them; where the sampler runs,'#10
       + '            by call site, too'#10
@@ -48,6 +48,10 @@ const
       + '            process that is stopped, or with --pause, which stops its threads meanwhile'#10
       + '            --json and --html write to the standard output; --most=N lines, 20 by'#10
       + '            default, 0: all; --copy=N as for state'#10
+      + 'threads     each thread with its backtrace, what it waits for and which thread holds that;'#10
+      + '            deadlocks first. lanemm reads it: threads that run or wait for locks, events'#10
+      + '            or a time are paused for milliseconds. PID may be a core file, or a process'#10
+      + '            that is stopped or in a debugger, or one that does not run on LaneMM'#10
       + '--timeout=TIME  how long to wait for the report; 60s'#10;
     Options: 'json html pprof folded speedscope timeout: pause most: copy:';
     MostWords: 2;
@@ -57,13 +61,14 @@ implementation
 
 uses
   SysUtils, StrUtils, Classes, BaseUnix, TermIO, LaneMM.StatusPage, Targets, HeapNumbers, HeapText,
-  ToolOpen, ToolMailbox, ToolLeaks;
+  ToolOpen, ToolMailbox, ToolLeaks, ToolThreads;
 
 const
   DoPatienceMs = 10000;
   ReportPatienceMs = 60000;
   InUseKind = 'inuse';
-  LeaksKind = 'leaks'; // the report that lanemm makes itself
+  LeaksKind = 'leaks'; // the reports that lanemm makes itself
+  ThreadsKind = 'threads';
 
 // Returns the words of the command line from Index on, with commas between.
 function WordsFrom(Arguments: TArguments; Index: Integer): string;
@@ -225,6 +230,8 @@ begin
     end;
   if Count > 1 then
     raise ETool.Create(ecUsage, 'one format at a time');
+  if (Count > 0) and (Kind = ThreadsKind) then
+    raise ETool.Create(ecUsage, 'the report `%s` is text alone', [Kind]);
   for Option in OfLeaks do
     if Arguments.Has(Option) and (Kind <> LeaksKind) then
       raise ETool.Create(ecUsage, '--%s is for the report `%s` alone', [Option, LeaksKind]);
@@ -287,6 +294,11 @@ begin
   if Arguments.Words[1] = LeaksKind then
   begin
     ShowLeaks(Arguments);
+    Exit;
+  end;
+  if Arguments.Words[1] = ThreadsKind then
+  begin
+    ShowThreads(Arguments);
     Exit;
   end;
   Mailbox := TMailbox.Create(Arguments.ProcessId);

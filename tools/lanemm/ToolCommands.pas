@@ -11,9 +11,9 @@ uses
 const
   /// As TCommand.MostWords: any number.
   AnyWords = MaxInt;
-  /// The kinds of `lanemm report`; lanemm makes the last one itself.
-  ReportKinds: array[0..8] of string = ('inuse', 'peak', 'allocated', 'temporary', 'fragments',
-    'profile', 'contention', 'growth', 'leaks');
+  /// The kinds of `lanemm report`; lanemm makes the last two itself.
+  ReportKinds: array[0..9] of string = ('inuse', 'peak', 'allocated', 'temporary', 'fragments',
+    'profile', 'contention', 'growth', 'leaks', 'threads');
 
 type
   /// Exit codes of lanemm.

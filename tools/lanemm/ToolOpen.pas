@@ -25,6 +25,9 @@ function OpenHeap(Arguments: TArguments): TOpened;
 function OpenProcess(Arguments: TArguments): TOpened;
 /// Makes the heap of a target; the target belongs to it from now on.
 function OpenTarget(Target: TTarget; Arguments: TArguments): TOpened;
+/// Opens what the first word names; Image is nil where that does not run on LaneMM, or its records are
+/// damaged.
+function OpenAny(Arguments: TArguments): TOpened;
 /// Returns a line that says what was opened.
 function DescribeTarget(Opened: TOpened): string;
 /// Writes the sentence on records that changed while they were read to the standard error output,
@@ -44,21 +47,26 @@ begin
   inherited Destroy;
 end;
 
-function OpenTarget(Target: TTarget; Arguments: TArguments): TOpened;
+procedure OpenImage(Opened: TOpened; Arguments: TArguments);
 var
   Engines: TArray<UInt64>;
+begin
+  Engines := FindEngines(Opened.Target);
+  Opened.CopyCount := Length(Engines);
+  Opened.CopyNumber := Arguments.Number('copy', 1, 1);
+  if Opened.CopyNumber > Opened.CopyCount then
+    raise ETool.Create(ecUsage, '--copy=%d: %s has %d', [Opened.CopyNumber, Opened.Target.Name,
+      Opened.CopyCount]);
+  Opened.Image := THeapImage.Create(Opened.Target, Engines[Opened.CopyNumber - 1]);
+  ModulesUse(Opened.Target);
+end;
+
+function OpenTarget(Target: TTarget; Arguments: TArguments): TOpened;
 begin
   Result := TOpened.Create;
   try
     Result.Target := Target;
-    Engines := FindEngines(Target);
-    Result.CopyCount := Length(Engines);
-    Result.CopyNumber := Arguments.Number('copy', 1, 1);
-    if Result.CopyNumber > Result.CopyCount then
-      raise ETool.Create(ecUsage, '--copy=%d: %s has %d', [Result.CopyNumber, Target.Name,
-        Result.CopyCount]);
-    Result.Image := THeapImage.Create(Target, Engines[Result.CopyNumber - 1]);
-    ModulesUse(Target);
+    OpenImage(Result, Arguments);
   except
     Result.Free;
     raise;
@@ -70,14 +78,37 @@ begin
   Result := OpenTarget(TProcessTarget.Create(Arguments.ProcessId), Arguments);
 end;
 
-function OpenHeap(Arguments: TArguments): TOpened;
+function NamedTarget(Arguments: TArguments): TTarget;
 var
   Number: Integer;
 begin
   if TryProcessId(Arguments.Word(0, 'PID or FILE'), Number) then
-    Result := OpenProcess(Arguments)
+    Result := TProcessTarget.Create(Number)
   else
-    Result := OpenTarget(TCoreTarget.Create(Arguments.Words[0], ''), Arguments);
+    Result := TCoreTarget.Create(Arguments.Words[0], '');
+end;
+
+function OpenHeap(Arguments: TArguments): TOpened;
+begin
+  Result := OpenTarget(NamedTarget(Arguments), Arguments);
+end;
+
+function OpenAny(Arguments: TArguments): TOpened;
+begin
+  Result := TOpened.Create;
+  try
+    Result.Target := NamedTarget(Arguments);
+    try
+      OpenImage(Result, Arguments);
+    except
+      on Error: ETool do
+        if not (Error.Code in [ecNotOnLaneMM, ecDamaged]) then
+          raise;
+    end;
+  except
+    Result.Free;
+    raise;
+  end;
 end;
 
 function DescribeTarget(Opened: TOpened): string;

@@ -1,0 +1,63 @@
+/// The names of locks: the variable that a lock is, or that holds the object with it.
+unit ThreadLocks;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Targets, HeapImages;
+
+/// Returns the name of the lock at an address: its variable, or its class and address, as far as they
+/// are known. Image may be nil.
+function LockName(Target: TTarget; Image: THeapImage; Address: UInt64): string;
+
+implementation
+
+uses
+  SysUtils, TargetSymbols, HeapContents;
+
+// Returns the name of the variable at Address; empty: unknown.
+function VariableAt(Target: TTarget; Address: UInt64): string;
+const
+  Prefixes: array[0..1] of string = ('U_$', 'P$'); // of variables, of those of the program
+var
+  Symbols: TTargetSymbols;
+  Prefix: string;
+begin
+  Symbols := TTargetSymbols.Create(Target);
+  Symbols.Add(Address + 1);
+  Symbols.Resolve;
+  Result := Symbols.FrameOf(Address + 1).Routine;
+  for Prefix in Prefixes do
+    if Result.StartsWith(Prefix) then
+      Delete(Result, 1, Length(Prefix));
+  Symbols.Free;
+end;
+
+function LockName(Target: TTarget; Image: THeapImage; Address: UInt64): string;
+var
+  Region: PRegion;
+  Place: TPlace;
+  Holder: THolder;
+begin
+  Region := Target.FindRegion(Address);
+  Result := '';
+  if (Region <> nil) and (Region^.Module <> '') then
+    Result := VariableAt(Target, Address)
+  else if Image <> nil then
+  begin
+    Place := FindPlace(Image, Address);
+    if (Place.Block.Run <> nil) and not Place.Name.StartsWith(DataName) then
+      Result := Place.Name;
+    if Place.Block.Run <> nil then
+      for Holder in FindVariables(Image.Target, Place.Block.Address, 1) do
+        if VariableAt(Target, Holder.Address) <> '' then
+          Result := VariableAt(Target, Holder.Address);
+  end;
+  if Result = '' then
+    Result := 'the lock';
+  Result := Format('%s (at $%s)', [Result, LowerCase(HexStr(Address, 12))]);
+end;
+
+end.
