@@ -11,7 +11,7 @@ uses
   Test.Arena, Test.Shards, Test.Span, Test.Large, Test.KeptRuns, Test.Heap, Test.Threads, Test.Regions, Test.Aligned, Test.Foreign,
   Test.Huge, Test.Purge, Test.Blocks, Test.Blocks.Pointers, Test.Corruption, Test.Blocks.Twins, Test.Walk, Test.Contents,
   Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug,
-  Test.Erase, Test.BlockNotes, Test.LockProfile, Test.Growth, Test.Samples, Test.Unwind, Test.UnwindCache,
+  Test.Erase, Test.BlockNotes, Test.LockProfile, Test.Growth, Test.Recording, Test.Samples, Test.Unwind, Test.UnwindCache,
   Test.Demangle, Test.Inflate, Test.Inlined,
   {$ifdef LINUX} // of other systems the programs are built and run from here, see tests/matrix
   Test.DebugMatrix, Test.FaultOrigin, Test.Reports, Test.LogFiles, Test.Elf, Test.EventLog, Test.Profile,
