@@ -9,13 +9,8 @@
 # WITHIN=FORMAT: how a shell begins a command that has %s megabytes of addresses, where those of an
 # emulator would count.
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
+. "$(dirname "$0")/../tools/begin.sh"
 # FPC, RUN, OUT and WITHOUT are those of the Makefile.
-cd "$(dirname "$0")/.."
 fpc=${FPC:-fpc}
 start=${RUN-}
 out=${OUT:-build}/programs

@@ -17,12 +17,7 @@
 # Also >= for <=. Nothing is measured: times come from results files. The state is `held` when all
 # checks pass, else `missed`, followed by the values out of results files.
 set -euf
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/.."
+. "$(dirname "$0")/../tools/begin.sh"
 page=docs/seeds.md
 out=build/seeds
 mkdir -p "$out"

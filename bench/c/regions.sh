@@ -6,11 +6,7 @@
 # Builds the C library and mimalloc 3, runs every row with every manager ROUNDS times (5) in turn, and
 # writes medians to RESULTS (bench/results/regions.csv). Takes a minute.
 set -eu
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../../tools/begin.sh"
 results=${1-bench/results/regions.csv} rounds=${ROUNDS:-5}
 out=build/bench-regions
 mkdir -p "$out"

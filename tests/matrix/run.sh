@@ -33,12 +33,7 @@
 #   demos       all demos
 #   NAME=SUITES one column NAME for these suites of the checked build
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.." || exit 1
+. "$(dirname "$0")/../../tools/begin.sh"
 repository=$(pwd)
 kind=full
 case ${1-} in

@@ -6,12 +6,7 @@
 #
 # A target or a part without results keeps what the page says of it.
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.." || exit 1
+. "$(dirname "$0")/../../tools/begin.sh"
 page=docs/platforms.md
 parts='suites checked pure engine engine-checked reports programs demos'
 

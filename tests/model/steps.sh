@@ -10,12 +10,7 @@
 #   steps.sh --print   the lists as the source has them, to copy into the header of a model after
 #                      the model itself was changed
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.." || exit 2
+. "$(dirname "$0")/../../tools/begin.sh"
 
 awk -v mode="${1-}" '
 function fail(text) { failed++; print text }

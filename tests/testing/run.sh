@@ -6,12 +6,7 @@
 #
 # Ends with `N passed, N failed`.
 set -u
-
-case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
-esac
-
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../../tools/begin.sh"
 fpc=${FPC:-fpc}
 out=$(pwd)/${OUT:-build}/testing
 . tests/lib.sh
