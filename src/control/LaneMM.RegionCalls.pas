@@ -54,7 +54,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.Walk, LaneMM.Regions, LaneMM.Threads,
   LaneMM.Purge, LaneMM.Text, LaneMM.DebugState, LaneMM.Groups,
-  LaneMM.References;
+  LaneMM.ReferenceReport;
 
 const
   // Slices of the lowest limit.

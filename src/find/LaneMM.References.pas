@@ -15,48 +15,52 @@ unit LaneMM.References;
 
 interface
 
-/// Reports the references into the blocks of an allocation group from blocks of others and from
-/// variables, if there are any.
-procedure ReferencesReport(Group: Cardinal);
+const
+  /// References of TReferences that are kept at most.
+  MostReferences = 10;
+
+type
+  /// A reference, or the first one of a block.
+  TReference = record
+    Address: NativeUInt;   //< of the word
+    Holder: PByte;         //< the block that the word lies in, or nil
+    Block: PByte;          //< the block of the region
+    IsOfModule: Boolean;   //< the word is a variable of a module
+  end;
+  /// The references that a search has found.
+  TReferences = record
+    Count: NativeUInt;     //< references
+    Shown: Cardinal;       //< of them in Items
+    Items: array[0..MostReferences - 1] of TReference; //< the first of them
+    Step: NativeUInt;      //< of so many blocks outside one was searched
+    Outside: NativeUInt;   //< blocks outside
+  end;
+
+/// Finds the references into the blocks of an allocation group from blocks of others and from
+/// variables. While blocks are held readable.
+procedure ReferencesFind(Group: Cardinal; out Found: TReferences);
 
 implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess,
-  LaneMM.Arena, LaneMM.Walk, LaneMM.Text, LaneMM.ReportState, LaneMM.Events,
-  LaneMM.Messages, LaneMM.ReportHead, LaneMM.StacksState, LaneMM.Modules, LaneMM.Unwind,
-  LaneMM.BacktraceTable, LaneMM.Symbols, LaneMM.BacktraceText, LaneMM.ObserveState,
-  LaneMM.Contents, LaneMM.DebugState, LaneMM.Groups, LaneMM.GuardPages, LaneMM.LeaksState,
-  LaneMM.Snapshot, LaneMM.Roots;
+  LaneMM.Arena, LaneMM.Walk, LaneMM.ReportState, LaneMM.StacksState, LaneMM.Modules,
+  LaneMM.ObserveState, LaneMM.DebugState, LaneMM.LeaksState, LaneMM.Snapshot, LaneMM.Roots;
 
 const
   // Blocks outside that are searched at most.
   MostSearched = 100000;
-  // References that are listed at most.
-  MostShown = 10;
   // Longer mappings without a name are not searched.
   MostMapping = NativeUInt(16) shl 20;
 
 type
-  // A reference, or the first one of a block.
-  TReference = record
-    Address: NativeUInt;   // of the word
-    Holder: PByte;         // the block that the word lies in, or nil
-    Block: PByte;          // the block of the region
-    IsOfModule: Boolean;   // the word is a variable of a module
-  end;
-
   TSearch = record
     Snapshot: TSnapshot;
     Group: Cardinal;
     First, Bytes: NativeUInt;      // the range of all blocks of the region
     Holder: PByte;                 // the block that is searched now, or nil
     IsOfModule: Boolean;           // a module is searched now
-    Count: NativeUInt;             // references found
-    Shown: Cardinal;               // of them in Items
-    Items: array[0..MostShown - 1] of TReference;
-    Step: NativeUInt;              // of so many blocks outside one is searched
-    Outside: NativeUInt;           // blocks outside
+    Found: TReferences;
     LastLimit: NativeUInt;         // end of the mapping seen last
     LastIsReadable: Boolean;       // that one can be read
     LastIsFile: Boolean;           // it is of a module, or the variables behind one
@@ -82,19 +86,19 @@ var
   Item: ^TReference;
   Index: NativeInt;
 begin
-  for Index := 0 to NativeInt(Search.Shown) - 1 do
-    if (Search.Items[Index].Address = Address)
-      or (Search.Holder <> nil) and (Search.Items[Index].Holder = Search.Holder) then
+  for Index := 0 to NativeInt(Search.Found.Shown) - 1 do
+    if (Search.Found.Items[Index].Address = Address)
+      or (Search.Holder <> nil) and (Search.Found.Items[Index].Holder = Search.Holder) then
       Exit;
-  Inc(Search.Count);
-  if Search.Shown = MostShown then
+  Inc(Search.Found.Count);
+  if Search.Found.Shown = MostReferences then
     Exit;
-  Item := @Search.Items[Search.Shown];
+  Item := @Search.Found.Items[Search.Found.Shown];
   Item^.Address := Address;
   Item^.Holder := Search.Holder;
   Item^.Block := Block;
   Item^.IsOfModule := Search.IsOfModule;
-  Inc(Search.Shown);
+  Inc(Search.Found.Shown);
 end;
 
 // Looks at the word that lies at Address.
@@ -147,7 +151,7 @@ begin
   for Index := 0 to NativeInt(Search.Snapshot.NodeCount) - 1 do
   begin
     Node := Search.Snapshot.Nodes + Index;
-    if (Node^.State <> nsOther) or (NativeUInt(Index) mod Search.Step <> 0) then
+    if (Node^.State <> nsOther) or (NativeUInt(Index) mod Search.Found.Step <> 0) then
       Continue;
     Search.Holder := Node^.Address;
     Address := PNativeUInt(Node^.Address);
@@ -225,7 +229,7 @@ begin
   begin
     Node := Search.Snapshot.Nodes + Index;
     if Node^.State = nsOther then
-      Inc(Search.Outside)
+      Inc(Search.Found.Outside)
     else
     begin
       if Search.First = 0 then
@@ -233,166 +237,7 @@ begin
       Search.Bytes := NativeUInt(Node^.Address) + Node^.Size - Search.First + 1;
     end;
   end;
-  Search.Step := Search.Outside div MostSearched + 1;
-end;
-
-// ---------------------------------------------------------------------------- the report
-
-// Adds what a block holds, of a string its beginning, too.
-procedure AddContents(var Text: TText; const Block: TBlockInfo);
-const
-  Names: array[TContentsKind] of PAnsiChar = ('data', '', 'AnsiString', 'UnicodeString',
-    'dynamic array');
-  MostText = 40;
-var
-  Contents: TContents;
-begin
-  ContentsRead(Block, Contents);
-  if Contents.Kind = coObject then
-    ClassAddName(Text, Contents.ClassId)
-  else
-    TextAddChars(Text, Names[Contents.Kind]);
-  TextAdd(Text, ' of ');
-  TextAddCount(Text, Block.RequestedSize, 'byte');
-  if not (Contents.Kind in [coAnsiString, coUnicodeString]) or Report.HidesContents then
-    Exit;
-  TextAdd(Text, ' ');
-  ContentsAddText(Text, Contents, MostText);
-end;
-
-// Adds the name of a variable of a module, or the module; the compiler writes U_$UNIT_$$_NAME.
-procedure AddVariable(var Text: TText; const Symbolizer: TSymbolizer; Address: NativeUInt);
-var
-  Found: PSymbol;
-  Symbol: TSymbol;
-begin
-  TextAdd(Text, 'the variable ');
-  Found := SymbolsFind(Symbolizer.Symbols, Address + 1);
-  if Found = nil then
-  begin
-    TextAdd(Text, '$');
-    TextAddHex(Text, Address, SizeOf(Address) * 2);
-    Exit;
-  end;
-  Symbol := Found^;
-  if Symbol.Routine = nil then
-  begin
-    SymbolAddOffset(Text, @Symbol);
-    Exit;
-  end;
-  if TextBegins(Symbol.Routine, 'U_$') then
-    Inc(Symbol.Routine, 3)
-  else if TextBegins(Symbol.Routine, 'TC_$') then
-    Inc(Symbol.Routine, 4);
-  SymbolAddRoutine(Text, @Symbol);
-end;
-
-procedure AddStack(var Text: TText; Message: TMessage; const Symbolizer: TSymbolizer;
-  const Block: TBlockInfo);
-var
-  Fields: TFields;
-  Stack: TBacktrace;
-begin
-  if not BacktraceRead(Block.Stack, Stack) then
-    Exit;
-  FieldsOpen(Fields);
-  FieldName(Fields, fiThread, Block.Thread);
-  MessageAdd(Text, Message, Fields);
-  BacktraceAddText(Text, Symbolizer, Stack);
-  FieldsClose(Fields);
-end;
-
-procedure AddItem(var Text: TText; const Symbolizer: TSymbolizer; const Item: TReference);
-var
-  Holder, Block: TBlockInfo;
-  Fields: TFields;
-  HasHolder: Boolean;
-begin
-  if not WalkFind(Item.Block, Block) then
-    Exit;
-  HasHolder := (Item.Holder <> nil) and WalkFind(Item.Holder, Holder);
-  FieldsOpen(Fields);
-  FieldStart(Fields, fiRetainer);
-  if HasHolder then
-    AddContents(Fields.Values, Holder)
-  else if Item.IsOfModule then
-    AddVariable(Fields.Values, Symbolizer, Item.Address)
-  else
-  begin
-    TextAdd(Fields.Values, 'a variable of a thread, or other memory, at $');
-    TextAddHex(Fields.Values, Item.Address, SizeOf(Item.Address) * 2);
-  end;
-  FieldEnd(Fields, fiRetainer);
-  FieldStart(Fields, fiClass);
-  AddContents(Fields.Values, Block);
-  FieldEnd(Fields, fiClass);
-  MessageAdd(Text, msReference, Fields);
-  FieldsClose(Fields);
-  AddStack(Text, msReferenceBlock, Symbolizer, Block);
-  if HasHolder then
-    AddStack(Text, msReferenceOutside, Symbolizer, Holder);
-end;
-
-procedure AddStackOf(var Symbolizer: TSymbolizer; P: PByte);
-var
-  Block: TBlockInfo;
-  Stack: TBacktrace;
-begin
-  if (P <> nil) and WalkFind(P, Block) and BacktraceRead(Block.Stack, Stack) then
-    SymbolizerAdd(Symbolizer, Stack);
-end;
-
-procedure AddItems(var Text: TText; const Search: TSearch);
-var
-  Symbolizer: TSymbolizer;
-  Here: TBacktrace;
-  Fields: TFields;
-  Index: NativeInt;
-begin
-  BacktraceTake(Here);
-  SymbolizerOpen(Symbolizer, 3 * MostShown + 1);
-  SymbolizerAdd(Symbolizer, Here);
-  for Index := 0 to NativeInt(Search.Shown) - 1 do
-  begin
-    AddStackOf(Symbolizer, Search.Items[Index].Holder);
-    AddStackOf(Symbolizer, Search.Items[Index].Block);
-    if Search.Items[Index].IsOfModule then
-      SymbolizerAddCode(Symbolizer, Search.Items[Index].Address);
-  end;
-  SymbolizerResolve(Symbolizer);
-  for Index := 0 to NativeInt(Search.Shown) - 1 do
-    AddItem(Text, Symbolizer, Search.Items[Index]);
-  FieldsOpen(Fields);
-  FieldNumber(Fields, fiCount, NativeUInt(Search.Count - Search.Shown));
-  if Search.Count > Search.Shown then
-    MessageAdd(Text, msMoreReferences, Fields);
-  FieldNumber(Fields, fiNumber, Search.Step);
-  FieldCount(Fields, fiBlocks, Search.Outside, 'block');
-  if Search.Step > 1 then
-    MessageAdd(Text, msReferenceSample, Fields);
-  MessageAdd(Text, msHereStack, Fields);
-  FieldsClose(Fields);
-  BacktraceAddText(Text, Symbolizer, Here);
-  SymbolizerClose(Symbolizer);
-end;
-
-procedure WriteReport(const Search: TSearch);
-var
-  Event: TEvent;
-  Fields: TFields;
-begin
-  if not EventOpen(Event, evLeaks) then
-    Exit;
-  FieldsOpen(Fields);
-  HeadAdd(Event.Text, Fields);
-  FieldCount(Fields, fiCount, Search.Count, 'reference');
-  FieldStart(Fields, fiRegion);
-  GroupAddRegion(Fields.Values, Search.Group);
-  FieldEnd(Fields, fiRegion);
-  MessageAdd(Event.Text, msReferences, Fields);
-  FieldsClose(Fields);
-  AddItems(Event.Text, Search);
-  EventClose(Event);
+  Search.Found.Step := Search.Found.Outside div MostSearched + 1;
 end;
 
 procedure FindReferences(var Search: TSearch);
@@ -408,21 +253,16 @@ begin
   SeeBlocks(Search);
 end;
 
-procedure ReferencesReport(Group: Cardinal);
+procedure ReferencesFind(Group: Cardinal; out Found: TReferences);
 var
   Search: TSearch;
 begin
-  if not Debug.IsStarted then
-    Exit;
   FillChar(Search, SizeOf(Search), 0);
   Search.Group := Group;
-  GuardPagesHold;
   if SnapshotOpen(Search.Snapshot) then
     FindReferences(Search);
-  if Search.Count > 0 then
-    WriteReport(Search);
   SnapshotClose(Search.Snapshot);
-  GuardPagesLetGo;
+  Found := Search.Found;
 end;
 
 end.

@@ -57,6 +57,9 @@ const
   DoorFile = 'src/LaneMM.pas';
   // Units outside LaneMM may be used here only: the system's own interface.
   SystemUnit = 'LaneMM.Os';
+  // Rooms that write no report, and the units of the room words that they may use.
+  QuietRooms: array[0..1] of string = ('record', 'find');
+  QuietUnits: array[0..2] of string = ('LaneMM.SettingsState', 'LaneMM.ReportState', 'LaneMM.Text');
   // No folders of the engine and of what observes it.
   OwnPlaces: array[0..2] of string = ('door', 'compat', 'lib');
 
@@ -97,7 +100,11 @@ begin
   UsedRoom := RoomOf(Used.Source.FileName);
   if (OwnRoom <> '') and (RoomIndex(UsedRoom) > RoomIndex(OwnRoom)) then
     Report.Add(ruRooms, Source.FileName, Use.Line, Format('%s (%s) uses %s (%s), a later room',
-      [Source.Name, OwnRoom, Used.Source.Name, UsedRoom]));
+      [Source.Name, OwnRoom, Used.Source.Name, UsedRoom]))
+  else if (UsedRoom = 'words') and AnsiMatchStr(OwnRoom, QuietRooms)
+    and not AnsiMatchStr(Used.Source.Name, QuietUnits) then
+    Report.Add(ruRooms, Source.FileName, Use.Line, Format('%s uses %s: %s writes no report',
+      [Source.Name, Used.Source.Name, OwnRoom]));
 end;
 
 procedure CheckRooms(Project: TProject; Report: TReport);

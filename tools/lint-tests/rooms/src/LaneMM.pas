@@ -4,7 +4,7 @@ unit LaneMM;
 interface
 
 uses
-  LaneMM.High;
+  LaneMM.High, LaneMM.Quiet;
 
 implementation
 

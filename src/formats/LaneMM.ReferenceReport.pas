@@ -1,0 +1,192 @@
+/// The report of references into a region that is freed.
+//
+// Owns:       nothing.
+// Callers:    any thread that holds no lock.
+unit LaneMM.ReferenceReport;
+
+{$I ../LaneMM.inc}
+
+interface
+
+/// Reports the references into the blocks of an allocation group from blocks of others and from
+/// variables, if there are any, in debug mode.
+procedure ReferencesReport(Group: Cardinal);
+
+implementation
+
+uses
+  LaneMM.Hooks, LaneMM.Walk, LaneMM.Text, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages,
+  LaneMM.ReportHead, LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.Symbols, LaneMM.BacktraceText,
+  LaneMM.Contents, LaneMM.DebugState, LaneMM.Groups, LaneMM.GuardPages, LaneMM.References;
+
+// Adds what a block holds, of a string its beginning, too.
+procedure AddContents(var Text: TText; const Block: TBlockInfo);
+const
+  Names: array[TContentsKind] of PAnsiChar = ('data', '', 'AnsiString', 'UnicodeString',
+    'dynamic array');
+  MostText = 40;
+var
+  Contents: TContents;
+begin
+  ContentsRead(Block, Contents);
+  if Contents.Kind = coObject then
+    ClassAddName(Text, Contents.ClassId)
+  else
+    TextAddChars(Text, Names[Contents.Kind]);
+  TextAdd(Text, ' of ');
+  TextAddCount(Text, Block.RequestedSize, 'byte');
+  if not (Contents.Kind in [coAnsiString, coUnicodeString]) or Report.HidesContents then
+    Exit;
+  TextAdd(Text, ' ');
+  ContentsAddText(Text, Contents, MostText);
+end;
+
+// Adds the name of a variable of a module, or the module; the compiler writes U_$UNIT_$$_NAME.
+procedure AddVariable(var Text: TText; const Symbolizer: TSymbolizer; Address: NativeUInt);
+var
+  Found: PSymbol;
+  Symbol: TSymbol;
+begin
+  TextAdd(Text, 'the variable ');
+  Found := SymbolsFind(Symbolizer.Symbols, Address + 1);
+  if Found = nil then
+  begin
+    TextAdd(Text, '$');
+    TextAddHex(Text, Address, SizeOf(Address) * 2);
+    Exit;
+  end;
+  Symbol := Found^;
+  if Symbol.Routine = nil then
+  begin
+    SymbolAddOffset(Text, @Symbol);
+    Exit;
+  end;
+  if TextBegins(Symbol.Routine, 'U_$') then
+    Inc(Symbol.Routine, 3)
+  else if TextBegins(Symbol.Routine, 'TC_$') then
+    Inc(Symbol.Routine, 4);
+  SymbolAddRoutine(Text, @Symbol);
+end;
+
+procedure AddStack(var Text: TText; Message: TMessage; const Symbolizer: TSymbolizer;
+  const Block: TBlockInfo);
+var
+  Fields: TFields;
+  Stack: TBacktrace;
+begin
+  if not BacktraceRead(Block.Stack, Stack) then
+    Exit;
+  FieldsOpen(Fields);
+  FieldName(Fields, fiThread, Block.Thread);
+  MessageAdd(Text, Message, Fields);
+  BacktraceAddText(Text, Symbolizer, Stack);
+  FieldsClose(Fields);
+end;
+
+procedure AddItem(var Text: TText; const Symbolizer: TSymbolizer; const Item: TReference);
+var
+  Holder, Block: TBlockInfo;
+  Fields: TFields;
+  HasHolder: Boolean;
+begin
+  if not WalkFind(Item.Block, Block) then
+    Exit;
+  HasHolder := (Item.Holder <> nil) and WalkFind(Item.Holder, Holder);
+  FieldsOpen(Fields);
+  FieldStart(Fields, fiRetainer);
+  if HasHolder then
+    AddContents(Fields.Values, Holder)
+  else if Item.IsOfModule then
+    AddVariable(Fields.Values, Symbolizer, Item.Address)
+  else
+  begin
+    TextAdd(Fields.Values, 'a variable of a thread, or other memory, at $');
+    TextAddHex(Fields.Values, Item.Address, SizeOf(Item.Address) * 2);
+  end;
+  FieldEnd(Fields, fiRetainer);
+  FieldStart(Fields, fiClass);
+  AddContents(Fields.Values, Block);
+  FieldEnd(Fields, fiClass);
+  MessageAdd(Text, msReference, Fields);
+  FieldsClose(Fields);
+  AddStack(Text, msReferenceBlock, Symbolizer, Block);
+  if HasHolder then
+    AddStack(Text, msReferenceOutside, Symbolizer, Holder);
+end;
+
+procedure AddStackOf(var Symbolizer: TSymbolizer; P: PByte);
+var
+  Block: TBlockInfo;
+  Stack: TBacktrace;
+begin
+  if (P <> nil) and WalkFind(P, Block) and BacktraceRead(Block.Stack, Stack) then
+    SymbolizerAdd(Symbolizer, Stack);
+end;
+
+procedure AddItems(var Text: TText; const Found: TReferences);
+var
+  Symbolizer: TSymbolizer;
+  Here: TBacktrace;
+  Fields: TFields;
+  Index: NativeInt;
+begin
+  BacktraceTake(Here);
+  SymbolizerOpen(Symbolizer, 3 * MostReferences + 1);
+  SymbolizerAdd(Symbolizer, Here);
+  for Index := 0 to NativeInt(Found.Shown) - 1 do
+  begin
+    AddStackOf(Symbolizer, Found.Items[Index].Holder);
+    AddStackOf(Symbolizer, Found.Items[Index].Block);
+    if Found.Items[Index].IsOfModule then
+      SymbolizerAddCode(Symbolizer, Found.Items[Index].Address);
+  end;
+  SymbolizerResolve(Symbolizer);
+  for Index := 0 to NativeInt(Found.Shown) - 1 do
+    AddItem(Text, Symbolizer, Found.Items[Index]);
+  FieldsOpen(Fields);
+  FieldNumber(Fields, fiCount, NativeUInt(Found.Count - Found.Shown));
+  if Found.Count > Found.Shown then
+    MessageAdd(Text, msMoreReferences, Fields);
+  FieldNumber(Fields, fiNumber, Found.Step);
+  FieldCount(Fields, fiBlocks, Found.Outside, 'block');
+  if Found.Step > 1 then
+    MessageAdd(Text, msReferenceSample, Fields);
+  MessageAdd(Text, msHereStack, Fields);
+  FieldsClose(Fields);
+  BacktraceAddText(Text, Symbolizer, Here);
+  SymbolizerClose(Symbolizer);
+end;
+
+procedure WriteReport(Group: Cardinal; const Found: TReferences);
+var
+  Event: TEvent;
+  Fields: TFields;
+begin
+  if not EventOpen(Event, evLeaks) then
+    Exit;
+  FieldsOpen(Fields);
+  HeadAdd(Event.Text, Fields);
+  FieldCount(Fields, fiCount, Found.Count, 'reference');
+  FieldStart(Fields, fiRegion);
+  GroupAddRegion(Fields.Values, Group);
+  FieldEnd(Fields, fiRegion);
+  MessageAdd(Event.Text, msReferences, Fields);
+  FieldsClose(Fields);
+  AddItems(Event.Text, Found);
+  EventClose(Event);
+end;
+
+procedure ReferencesReport(Group: Cardinal);
+var
+  Found: TReferences;
+begin
+  if not Debug.IsStarted then
+    Exit;
+  GuardPagesHold;
+  ReferencesFind(Group, Found);
+  if Found.Count > 0 then
+    WriteReport(Group, Found);
+  GuardPagesLetGo;
+end;
+
+end.
