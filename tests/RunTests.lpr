@@ -20,7 +20,7 @@ uses
   Test.DeepStacks, Test.DebugFiles, Test.Leaves, Test.CodeRanges, Test.ReportHead, Test.CompatNames, Test.Mailbox, Test.Pressure,
   Test.Unloading,
   {$endif}
-  Test.Limits, Test.EngineReports, Test.ClassStates, Test.DebugLimits, Test.Patterns,
+  Test.Limits, Test.EngineReports, Test.ClassStates, Test.RegionCalls, Test.DebugLimits, Test.Patterns,
   Test.DebugRecords, Test.Quarantine, Test.Places, Test.FastMM5, Test.FastMM4;
 
 begin

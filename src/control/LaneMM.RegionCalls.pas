@@ -160,8 +160,6 @@ var
   Size: NativeUInt;
   Pages: Pointer;
 begin
-  if not Debug.IsStarted then
-    Exit;
   GroupRead(Group, Status);
   Size := AlignUp(Status.BlockCount * SizeOf(Pointer), OsPageSize);
   Pages := nil;
@@ -278,13 +276,13 @@ begin
   else
     Answer := RegionReset(Region);
   Result := Answer = raDone;
-  if Result then
+  if not Result then
+    Say(Calls[IsLast], @Region^.Data.Name[0], 'not done, a thread is in the region')
+  else if Debug.HasRegions then
   begin
     ReferencesReport(Group);
     FreeDebugBlocks(Group);
-  end
-  else
-    Say(Calls[IsLast], @Region^.Data.Name[0], 'not done, a thread is in the region');
+  end;
   PurgeNotify;
 end;
 
@@ -309,7 +307,7 @@ begin
   if Region = nil then
     Exit;
   RegionSum(Region, State.BlocksInUse, State.BytesInUse);
-  if Debug.IsStarted then
+  if Debug.HasRegions then
   begin
     GroupRead(RegionGroup(Region), Group);
     Inc(State.BlocksInUse, Group.BlockCount);

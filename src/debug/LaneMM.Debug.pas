@@ -236,6 +236,8 @@ begin
   Result^.Group := 0;
   if Thread <> nil then
     Result^.Group := OsThreadHeap^.Notes.Group;
+  if Result^.Group >= RegionGroups then
+    Debug.HasRegions := True;
   DebugBlockSeal(Result);
   LookWhenDue(Result^.Number, Place.HasPages);
   if Result^.Number = Settings.Values[opBreak] then

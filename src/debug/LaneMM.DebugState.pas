@@ -123,6 +123,8 @@ type
   TDebug = record
     IsStarted: Boolean;         //< racy    debug mode was on once: its hooks are set. Never reset;
                                 //  an old False leaves out a check, or repeats DebugStart
+    HasRegions: Boolean;        //< racy    a debug block was allocated in a scope of a region once.
+                                //  The thread that frees the region comes after it
     NewFill: Byte;              //< racy    fill byte of new debug blocks
     FreeFill: Byte;             //< const   fill byte of freed debug blocks, which are checked
     IsLogging: Boolean;         //< racy    see LaneMM.AllocationLog; an old value applies to one
