@@ -163,7 +163,6 @@ begin
   end;
   Heap^.Data.Limit := LimitSlices;
   Heap^.Data.Number := FetchAdd(Process.RegionsMade, 1) + 1;
-  Inc(Heap^.RegionLife);
   Join(Heap, Heap);
   // Release: the region before it can be entered, also by a thread that had found the one before.
   // Pairs with AddHeap.

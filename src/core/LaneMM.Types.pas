@@ -229,8 +229,8 @@ type
         NextHeap: PHeap;                                //< const   next in Process.Heaps
         Region: PHeap;                                  //< const   of a heap of a region, the one
                                                         //  that describes it; else nil
-        RegionLife: Cardinal;                           //< racy    regions that this record has
-                                                        //  described; tells an old handle
+        RegionLife: Cardinal;                           //< racy    regions of this record that were
+                                                        //  freed; tells an old handle
         HomeShard: Byte;                                //< const   number of the shard where the
                                                         //  thread looks first
         QueuesLine: array[1..CacheLineSize - 2 * SizeOf(PHeap) - 5] of Byte; //< padding sweeping

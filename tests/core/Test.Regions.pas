@@ -33,6 +33,7 @@ type
     procedure FreeIsRefusedWhileAThreadIsInside;
     procedure FreeIsRefusedWhileAnotherThreadIsInside;
     procedure HandleOfAFreedRegionIsKnownAsSuch;
+    procedure HandleOfAFreedRegionIsThatOfNoneOfTheNext2047;
     procedure BlockIsFreedOutsideOfTheScope;
     procedure LargeBlockIsFreedOutsideOfTheScope;
     procedure BlockOfOthersIsFreedInTheScope;
@@ -263,6 +264,19 @@ begin
   AssertTrue('gone, although the record is used again', RegionFind(Handle) = nil);
   AssertTrue('the next', RegionFind(Next) <> nil);
   RegionFree(RegionFind(Next));
+end;
+
+procedure TRegionsTests.HandleOfAFreedRegionIsThatOfNoneOfTheNext2047;
+var
+  Index: Integer;
+begin
+  RegionFree(Region);
+  for Index := 1 to 2047 do
+  begin
+    AssertTrue('another record, or another handle', RegionMake('next', 0) <> Handle);
+    AssertTrue('the record serves again', Region^.Data.Made <> RegionEnded);
+    RegionFree(Region);
+  end;
 end;
 
 procedure TRegionsTests.BlockIsFreedOutsideOfTheScope;
