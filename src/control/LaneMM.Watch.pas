@@ -402,6 +402,7 @@ begin
   StoreRelease(Observe.ReportCount, 0);
   StoreRelease(OwnThreads[otAnswerer], 0);
   DebugRecover(IsTorn);
+  CountingForget;
   StoreRelease(Report.DamageCount, 0);
   LockReset(Control.Lock);
   ApplyAlignment(IsTorn);

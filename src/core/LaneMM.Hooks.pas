@@ -18,7 +18,7 @@
 //   InvalidPointer  Blocks                none         Debug         first start
 //   BlockNote       Walk                  any          BlockNotes    stacks on; stays
 //   MarkedSize      Walk, Engine          any          Hard          start of `hard`; stays
-//   ThreadEnds      Threads               none         Hard          likewise
+//   ThreadEnds      Threads               none         Hard, Counting start, first count
 //   LimitReached    Limits                none         Watch         start, settings change
 //   Corruption      Span                  none         Watch         start, settings change
 //   Fault           Os, signal handler    any          Faults        first debug block, before the
@@ -144,7 +144,7 @@ type
     DebugFind: TDebugFind;               //< racy   finds a debug block by an address in it
     BlockNote: TBlockNoteCall;           //< racy   describes a block that is no debug block
     MarkedSize: TMarkedSizeCall;         //< racy   returns the requested size of a marked block
-    ThreadEnds: TPlainProcedure;         //< const  before a thread leaves its heap
+    ThreadEnds: TPlainProcedure;         //< racy   before a thread leaves its heap
     InvalidPointer: TInvalidPointerCall; //< racy   before run-time error 204
     LimitReached: TLimitCall;            //< racy   reports limits
     Corruption: TCorruptionCall;         //< racy   reports a corrupt span

@@ -5,7 +5,7 @@
 // Invariants: a counter is in use from CountStart to CountStop, its Heap is the thread's. The
 //             counters of a thread are a stack; the newest one counts, and its sums are added to
 //             the one before when it ends. One counter may be that of all threads: it counts by
-//             itself.
+//             itself. The end of a thread ends its counts.
 // Callers:    CountedGet and the other entries: the installed manager while a counter is in use.
 //             Nothing is paid without.
 // Progress:   wait-free but for the calls behind; the peak is lock-free.
@@ -58,6 +58,8 @@ procedure CountingSee(P: Pointer; Size: NativeUInt);
 function CountingIsOn: Boolean;
 /// Puts the entries that count in front of those of Manager.
 procedure CountingUseEntries(var Manager: TMemoryManager);
+/// In a child process after fork: ends the counts of the threads that it has not.
+procedure CountingForget;
 
 implementation
 
@@ -87,6 +89,8 @@ type
     Counters: array[0..MostCounters - 1] of TCounter;
     Active: TAtomicWord;  // counters in use
     OfAll: TAtomicWord;   // the counter of all threads, or 0
+    SeesEnds: TAtomicWord; // 1: Hooks.ThreadEnds ends counts
+    NextEnds: TPlainProcedure; // the hook before, or nil
     GetCall, GetZeroCall: TSizeCall;
     ResizeCall: TResizeCall;
     FreeCall, SizeCall: TBlockCall;
@@ -309,6 +313,43 @@ begin
   Counter^.Sites := Counter^.Table;
 end;
 
+// Ends the counts of a thread that ends. Hooks.ThreadEnds. The entries stay until the next change.
+procedure EndCounts;
+var
+  Counts: TCounts;
+begin
+  while CountStop(Counts, nil, nil) do;
+  if @Counting.NextEnds <> nil then
+    Counting.NextEnds;
+end;
+
+procedure SeeEnds;
+begin
+  if not CompareAndSwap(Counting.SeesEnds, 0, 1) then
+    Exit;
+  Counting.NextEnds := Hooks.ThreadEnds;
+  Hooks.ThreadEnds := EndCounts;
+end;
+
+procedure CountingForget;
+var
+  Own: NativeUInt;
+  Counter: PCounter;
+  Index: Cardinal;
+begin
+  Own := NativeUInt(HeapOrdinary(OsThreadHeap));
+  for Index := 0 to MostCounters - 1 do
+  begin
+    Counter := @Counting.Counters[Index];
+    if (Counter^.Heap = 0) or (Counter^.Heap = Own) then
+      Continue;
+    if Counting.OfAll = NativeUInt(Counter) then
+      Counting.OfAll := 0;
+    Dec(Counting.Active);
+    GiveCounter(Counter);
+  end;
+end;
+
 function CountStart(OfAll, WithPlaces: Boolean): Boolean;
 var
   Counter, Outer: PCounter;
@@ -316,6 +357,7 @@ begin
   Result := False;
   if not Process.IsStarted or (ThreadHeap = nil) then
     Exit;
+  SeeEnds;
   Outer := OwnCounter;
   Counter := TakeCounter(NativeUInt(HeapOrdinary(OsThreadHeap)));
   if Counter = nil then

@@ -12,6 +12,13 @@ type
     procedure Execute; override;
   end;
 
+  // Counts, and ends without LaneMM_StopCount.
+  TForgetful = class(TThread)
+    OfAll, IsCounted: Boolean;
+    Before: NativeUInt;
+    procedure Execute; override;
+  end;
+
 var
   PlaceCount, PlacesTogether: NativeUInt;
 
@@ -36,6 +43,13 @@ end;
 procedure TWorker.Execute;
 begin
   Work(1000);
+end;
+
+procedure TForgetful.Execute;
+begin
+  Before := LaneMM_StopCount.Allocations;
+  IsCounted := LaneMM_StartCount(OfAll) and LaneMM_StartCount;
+  Work(1);
 end;
 
 procedure RunWorker;
@@ -132,6 +146,26 @@ begin
   Expect(All.Allocations >= Own.Allocations + Others.Allocations - 8, 'a count of all has all');
 end;
 
+// As many threads as have counters, and more.
+procedure EndOfAThreadEndsItsCounts;
+var
+  Thread: TForgetful;
+  Index: Integer;
+begin
+  for Index := 1 to 40 do
+  begin
+    Thread := TForgetful.Create(True);
+    Thread.OfAll := True;
+    Thread.Start;
+    Thread.WaitFor;
+    Expect(Thread.IsCounted, 'a thread that ends gives its counters back');
+    Expect(Thread.Before = 0, 'its count is not that of the next thread');
+    Thread.Free;
+  end;
+  Expect(LaneMM_StartCount(True), 'all threads can be counted after a thread that did so');
+  LaneMM_StopCount;
+end;
+
 procedure ByPlace;
 var
   First: TLaneMM_Counts;
@@ -189,6 +223,8 @@ begin
   Aligned;
   Nested;
   OfThreads;
+  EndOfAThreadEndsItsCounts;
+  NothingIsLeftBehind;
   LaneMM_Configure('stacks');
   Exact;
   ByPlace;
