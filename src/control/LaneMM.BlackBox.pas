@@ -31,13 +31,14 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess,
   LaneMM.OsFiles, LaneMM.Stats, LaneMM.Text, LaneMM.ReportState, LaneMM.SettingsState,
-  LaneMM.ObserveState, LaneMM.BoxFormat, LaneMM.OsPage, LaneMM.BoxState;
+  LaneMM.ObserveState, LaneMM.BoxFormat, LaneMM.OsPage, LaneMM.OsGroup, LaneMM.BoxState;
 
 const
   // A new peak is written when it is one part in this many above the last one.
   PeakShare = 16;
   LeastLookMs = 10000; // between two looks for modules
   LeastWriteMs = 20;   // between two states
+  LeastGroupMs = 1000; // between two looks at the container
 
 type
   PBlackBox = ^TBlackBox;
@@ -95,7 +96,8 @@ begin
   Box.WrittenMs := OsNowMs;
 end;
 
-// Returns whether the stack of the calling thread is surely large enough for a look for modules.
+// Returns whether the stack of the calling thread is surely large enough for a look for modules or
+// at the container.
 function HasRoom: Boolean;
 begin
   Result := (OsThreadId = Process.PurgeThread) or OsThreadIsMain;
@@ -121,6 +123,11 @@ begin
   if HasRoom and Box.State.LacksModule
     and (Cardinal(OsNowMs - Box.State.LookedMs) >= LeastLookMs) then
     BoxFindModules(Box.State);
+  if HasRoom and (Cardinal(OsNowMs - Box.State.GroupMs) >= LeastGroupMs) then
+  begin
+    Box.State.GroupMs := OsNowMs;
+    OsGroupRead(nil, nil, Box.State.Group);
+  end;
   Box.State.Last := Now;
   WriteHalf(Box, Status);
 end;

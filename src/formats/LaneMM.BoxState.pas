@@ -11,7 +11,8 @@ unit LaneMM.BoxState;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Stats, LaneMM.Text, LaneMM.ElfFile, LaneMM.CallSites, LaneMM.OsFiles;
+  LaneMM.Layout, LaneMM.Stats, LaneMM.Text, LaneMM.ElfFile, LaneMM.CallSites,
+  LaneMM.OsGroup, LaneMM.OsFiles;
 
 const
   /// Modules that a box names.
@@ -85,6 +86,8 @@ type
     PeakSlices: NativeUInt;  //< owner  most backed slices that were seen
     PeakSeconds: UInt64;     //< owner  when
     Points: array[TBoxRate] of TBoxPoints; //< owner  the last points
+    Group: TGroupMemory;     //< owner  the container
+    GroupMs: Cardinal;       //< owner  OsNowMs when it was read
     LookedMs: Cardinal;      //< owner  OsNowMs of the last look for modules
     LacksModule: Boolean;    //< owner  a frame was in none
     ModuleCount: NativeUInt; //< owner  modules
@@ -447,6 +450,8 @@ begin
   JsonAddNumber(Text, 'peak_time', State.PeakSeconds);
   JsonAddNumber(Text, 'limit', UInt64(Process.Limits[lkHard].Slices) * SliceSize);
   JsonAddNumber(Text, 'limit_soft', UInt64(Process.Limits[lkSoft].Slices) * SliceSize);
+  JsonAddNumber(Text, 'limit_container', State.Group.Limit);
+  JsonAddNumber(Text, 'container', State.Group.Used);
   JsonAddNumber(Text, 'threads', State.Threads.Total);
   JsonAddNumber(Text, 'earlier_time', State.Earlier[BoxEarlierCount - 1].Seconds);
   JsonAddNumber(Text, 'sampled_in_use', LoadAcquire(Observe.InUseBytes));

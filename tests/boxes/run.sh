@@ -68,7 +68,7 @@ says_who() {
   "$lanemm" blackbox "$(box)" > "$out/report" || return 1
   cat "$out/report"
   line=$(grep -n 'planted: page' tests/programs/Boxed.lpr | cut -d : -f 1)
-  sed -n 1p "$out/report" | grep -q "^Killed at [0-9.]* MB; [0-9.]* % are Boxed.TCachedPage, allocated at \
+  sed -n 1p "$out/report" | grep -q "^Killed at [0-9.]* MB\( in a container.*\)*; [0-9.]* % are Boxed.TCachedPage, allocated at \
 Boxed.lpr:$line; [0-9.]* MB of them in the last [0-9]* s; 4 threads\.$" \
     && grep -q " $process  Boxed$" "$out/report" && grep -q '  churn$' "$out/report" \
     && "$lanemm" ps --dead "$out/box" | grep -q " $process .* $out/box/Boxed.$process.lanebox"
@@ -82,7 +82,7 @@ says_events() {
   settings=
   kill_it
   "$lanemm" blackbox "$(box)" > "$out/report" && cat "$out/report" \
-    && sed -n 1p "$out/report" | grep -q '^Killed at [0-9.]* MB of a soft limit of 20.0 MB;' \
+    && sed -n 1p "$out/report" | grep -q '^Killed at [0-9.]* MB \(of a soft limit of 20.0 MB\|in a container\)' \
     && grep -A3 '^Last events:' "$out/report" | grep -q '^Soft memory limit exceeded'
 }
 promise 'a box has the last events' says_events
@@ -96,7 +96,7 @@ if mkdir "$group" 2> /dev/null && echo 64M 2> /dev/null > "$group/$limit"; then
   is_ended_by_system() {
     LANEMM=blackbox=$out/box/ sh -c 'echo $$ > "$1/cgroup.procs"; exec "$2" 1000000 1' _ "$group" "$out/Boxed"
     [ $? -eq 137 ] && "$lanemm" blackbox "$out"/box/*.lanebox > "$out/report" && cat "$out/report" \
-      && sed -n 1p "$out/report" | grep -q '^Killed at [56][0-9.]* MB; .* are Boxed.TCachedPage, allocated at Boxed.lpr'
+      && sed -n 1p "$out/report" | grep -q '^Killed at [56][0-9.]* MB in a container with [0-9.]* MB of 64.0 MB; .* are Boxed.TCachedPage, allocated at Boxed.lpr'
   }
   promise 'a program that the system ends for its memory says with what' is_ended_by_system
   rm -f "$out"/box/*

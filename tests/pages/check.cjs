@@ -490,7 +490,7 @@ async function box(){
   same("tabs of a box","held,time,sizes,regions,threads,events,json",(await tabsOf(page)).join());
   const line=read(path.join(__dirname,"../programs/Boxed.lpr")).split("\n")
     .findIndex(line=>line.endsWith("// planted: page"))+1;
-  const first=new RegExp("^Killed at .* of a soft limit of 20\\.0 MB; .* are Boxed\\.TCachedPage, "+
+  const first=new RegExp("^Killed at .* (of a soft limit of 20\\.0 MB|in a container .*); .* are Boxed\\.TCachedPage, "+
     `allocated at Boxed\\.lpr:${line}; .* in the last \\d+ s; 6 threads\\.$`);
   check("the sentence comes first",first.test(await text(page,"#note")),await text(page,"#note"));
   const site=report.sites[0];

@@ -162,6 +162,9 @@ begin
   Result := Result + BytesText(Heap('committed'));
   if Heap('limit') > 0 then
     Result := Result + ' of a limit of ' + BytesText(Heap('limit'))
+  else if Heap('limit_container') > 0 then
+    Result := Result + ' in a container with ' + BytesText(Heap('container')) + ' of '
+      + BytesText(Heap('limit_container'))
   else if Heap('limit_soft') > 0 then
     Result := Result + ' of a soft limit of ' + BytesText(Heap('limit_soft'));
   if List('sites').Count > 0 then
