@@ -4,7 +4,8 @@
 ///                          while it does WORK; with FILE just these are recorded
 ///
 /// WORK is `threads`: two threads free each other's blocks; `fork`: a child process allocates, too, and
-/// ends as the parent does; `many`: 100,000 blocks; `wait`: waits for a signal.
+/// ends as the parent does; `many`: 100,000 blocks; `ends`: 500 threads, one after another; `wait`: waits for a
+/// signal.
 program Recorded;
 
 {$mode delphi}{$H+}
@@ -85,6 +86,20 @@ begin
   TObject.Create.Free;
 end;
 
+function ShortThread(Nothing: Pointer): PtrInt;
+begin
+  TObject.Create.Free;
+  Result := 0;
+end;
+
+procedure RunManyThreads;
+var
+  Index: Integer;
+begin
+  for Index := 1 to 500 do
+    WaitForThreadTerminate(BeginThread(ShortThread), 0);
+end;
+
 procedure AllocateMany;
 var
   Index: Integer;
@@ -105,6 +120,8 @@ begin
     RunChild
   else if ParamStr(1) = 'many' then
     AllocateMany
+  else if ParamStr(1) = 'ends' then
+    RunManyThreads
   else
     FpPause;
 end;

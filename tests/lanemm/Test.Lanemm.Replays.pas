@@ -26,6 +26,7 @@ type
     procedure TearDown; override;
   published
     procedure TwoThreadsAreRepeatedWithTheirCalls;
+    procedure ThreadsThatEndLeaveNothing;
     procedure AChildProcessIsNotRecorded;
     procedure ARecordingEndsAtItsLimit;
     procedure ASignalEndsARecording;
@@ -89,6 +90,13 @@ begin
   Same(3, Answer.Integers['threads'], 'threads');
   AtLeast(1000, Answer.Int64s['resizes'], 'resizes');
   Same(0, Answer.Int64s['unknownBlocks'], 'unknown blocks');
+end;
+
+procedure TReplayTests.ThreadsThatEndLeaveNothing;
+begin
+  RepeatsWhatWasCounted('ends');
+  Same(501, Answer.Integers['threads'], 'threads');
+  AtMost(8 shl 20, Item(Answer, 'managers', 'name', 'LaneMM').FindPath('medians.peakBytes').AsInt64, 'peak');
 end;
 
 procedure TReplayTests.AChildProcessIsNotRecorded;

@@ -178,7 +178,8 @@ begin
   end;
 end;
 
-// Repeats the calls of this thread, and waits while others have their turns.
+// Repeats the calls of this thread, and waits while others have their turns. The main thread waits for the
+// end of the plan.
 procedure Play(Own: Integer; Turn: PRTLEvent);
 var
   Call: TPlanCall;
@@ -200,18 +201,21 @@ begin
               if Integer(Call.Slot) = Own then
                 Continue;
               Pass(Call.Slot);
-              if Ends then
+              if Ends and (Own <> 0) then
                 Exit;
               RTLEventWaitFor(Turn);
             end;
         end;
     end;
+  if Own <> 0 then
+    Pass(0);
 end;
 
 constructor TPlayer.Create(Number: Integer);
 begin
   Index := Number;
   Turn := RTLEventCreate;
+  FreeOnTerminate := True;
   inherited Create(False);
 end;
 
@@ -227,23 +231,13 @@ begin
   Play(Index, Turn);
 end;
 
-procedure Run;
-var
-  Player: TPlayer;
-begin
-  MainTurn := RTLEventCreate;
-  Play(0, MainTurn);
-  for Player in Players do
-    if Player <> nil then
-      Player.WaitFor;
-end;
-
 begin
   UsesMalloc := ParamStr(1) = 'malloc';
   Plan.Open(ParamStr(2));
   Blocks := FpMMap(nil, SizeOf(TBlock) * (StrToInt(ParamStr(3)) + 1), PROT_READ or PROT_WRITE,
     MAP_PRIVATE or MAP_ANONYMOUS, -1, 0);
   SetLength(Players, StrToInt(ParamStr(4)));
-  Run;
+  MainTurn := RTLEventCreate;
+  Play(0, MainTurn);
   WriteLn(Counts.Text);
 end.
