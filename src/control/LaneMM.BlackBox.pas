@@ -38,7 +38,7 @@ const
   PeakShare = 16;
   LeastLookMs = 10000; // between two looks for modules
   LeastWriteMs = 20;   // between two states
-  LeastGroupMs = 1000; // between two looks at the container
+  LeastGroupMs = 200;  // between two looks at the container
 
 type
   PBlackBox = ^TBlackBox;

@@ -96,7 +96,7 @@ if mkdir "$group" 2> /dev/null && echo 64M 2> /dev/null > "$group/$limit"; then
   is_ended_by_system() {
     LANEMM=blackbox=$out/box/ sh -c 'echo $$ > "$1/cgroup.procs"; exec "$2" 1000000 1' _ "$group" "$out/Boxed"
     [ $? -eq 137 ] && "$lanemm" blackbox "$out"/box/*.lanebox > "$out/report" && cat "$out/report" \
-      && sed -n 1p "$out/report" | grep -q '^Killed at [56][0-9.]* MB in a container with [0-9.]* MB of 64.0 MB; .* are Boxed.TCachedPage, allocated at Boxed.lpr'
+      && sed -n 1p "$out/report" | grep -q '^Killed at [56][0-9.]* MB in a container with [0-9.]* [KM]B of 64.0 MB; .* are Boxed.TCachedPage, allocated at Boxed.lpr'
   }
   promise 'a program that the system ends for its memory says with what' is_ended_by_system
   rm -f "$out"/box/*
