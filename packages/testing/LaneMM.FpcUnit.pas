@@ -59,6 +59,8 @@ type
   PCountedLines = ^TCountedLines;
 
   TWatchedCase = class(TTestCase)
+  public
+    procedure RunUncounted;
   protected
     procedure RunBare; override;
   end;
@@ -219,6 +221,24 @@ begin
   Lines^[High(Lines^)].Count := Place.Count;
 end;
 
+// Runs Work and counts; fails where that cannot be, but for a program without LaneMM.
+procedure RunAndCount(Work: TRunMethod; out Counts: TLaneMM_Counts; out Lines: TCountedLines);
+var
+  IsCounted: Boolean;
+begin
+  Lines := nil;
+  Counts := Default(TLaneMM_Counts);
+  IsCounted := LaneMM_IsInstalled and LaneMM_StartCount(False, True);
+  if LaneMM_IsInstalled and not IsCounted then
+    TAssert.Fail('not counted: too many threads count at this moment');
+  try
+    Work();
+  finally
+    if IsCounted then
+      Counts := LaneMM_StopCount(@AddLine, @Lines);
+  end;
+end;
+
 procedure AssertAllocations(Most: PtrUInt; Work: TRunMethod);
 var
   Counts: TLaneMM_Counts;
@@ -226,13 +246,7 @@ var
   Index: Integer;
   Text: string;
 begin
-  Lines := nil;
-  LaneMM_StartCount(False, True);
-  try
-    Work();
-  finally
-    Counts := LaneMM_StopCount(@AddLine, @Lines);
-  end;
+  RunAndCount(Work, Counts, Lines);
   if Counts.Allocations <= Most then
     Exit;
   Text := Format('%u allocations, %u at most', [Counts.Allocations, Most]);
@@ -322,6 +336,27 @@ begin
       + Exceeding(Budget, Lines);
 end;
 
+// Raises what is wrong with the file: a test whose budget is damaged would pass.
+procedure CheckBudgets(Data: TJSONData);
+var
+  Item: TJSONEnum;
+begin
+  if not (Data is TJSONObject) then
+    raise Exception.Create('it is no JSON object');
+  for Item in Data do
+    if not (Item.Value is TJSONObject)
+      or not (TJSONObject(Item.Value).Find('allocations') is TJSONNumber) then
+      raise Exception.CreateFmt('%s is no object with a number `allocations`', [Item.Key]);
+end;
+
+procedure SayOfBudgets(const What: string);
+begin
+  if not IsConsole then
+    Exit;
+  WriteLn(StdErr, BudgetFile, What);
+  Flush(StdErr);
+end;
+
 procedure ReadBudgets;
 var
   Stream: TFileStream;
@@ -330,16 +365,18 @@ begin
   if not FileExists(BudgetFile) then
     Exit;
   Data := nil;
-  Stream := TFileStream.Create(BudgetFile, fmOpenRead or fmShareDenyWrite);
+  Stream := nil;
   try
+    Stream := TFileStream.Create(BudgetFile, fmOpenRead or fmShareDenyWrite);
     Data := GetJSON(Stream);
-    Budgets := Data as TJSONObject;
+    CheckBudgets(Data);
+    Budgets := TJSONObject(Data);
   except
     on Raised: Exception do
     begin
-      if IsConsole then
-        WriteLn(StdErr, BudgetFile, ' has no budgets: ', Raised.Message);
+      SayOfBudgets(' has no budgets: ' + Raised.Message);
       Data.Free;
+      Stream.Free;
       Halt(1);
     end;
   end;
@@ -353,9 +390,14 @@ begin
   Stream := TStringStream.Create(Budgets.FormatJSON + LineEnding);
   try
     Stream.SaveToFile(BudgetFile);
-  finally
-    Stream.Free;
+  except
+    on Raised: Exception do
+    begin
+      SayOfBudgets(' is not written: ' + Raised.Message);
+      ExitCode := 1;
+    end;
   end;
+  Stream.Free;
 end;
 
 // Takes `--update` out of the command line, which runners would refuse.
@@ -422,19 +464,18 @@ begin
   FillChar(Words, SizeOf(Words), 0);
 end;
 
-// RunOwn with a count; returns what exceeds the budget.
+procedure TWatchedCase.RunUncounted;
+begin
+  RunOwn(Self);
+end;
+
+// RunOwn with a count; returns what exceeds the budget. Test is any test case.
 function RunCounted(Test: TTestCase): string;
 var
   Counts: TLaneMM_Counts;
   Lines: TCountedLines;
 begin
-  Lines := nil;
-  LaneMM_StartCount(False, True);
-  try
-    RunOwn(Test);
-  finally
-    Counts := LaneMM_StopCount(@AddLine, @Lines);
-  end;
+  RunAndCount(@TWatchedCase(Test).RunUncounted, Counts, Lines);
   Result := CheckBudget(Test, Counts, Lines);
 end;
 

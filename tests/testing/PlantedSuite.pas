@@ -476,6 +476,7 @@ initialization
   RegisterTest('In.A.Path', TErrorTests);
   RegisterMany;
 finalization
-  Global.Next.Free;
+  if Global <> nil then
+    Global.Next.Free;
   Global.Free;
 end.

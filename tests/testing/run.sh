@@ -63,6 +63,23 @@ promise 'a double free is added to the exception that it raises' \
   sh -c "sed -n '/List of errors/,/List of failures/p' '$out/found' | grep -q 'memory error: Double free'"
 same 'without LaneMM the tests run as they are' 'TFailingTests.FailsAndLeaks: planted failure' "$(failures off)"
 
+# A damaged file of budgets would let each test pass. Each ends the program before the first test.
+damaged() { # WHAT BUDGETS
+  mkdir -p "$out/budgets"
+  printf '%s' "$2" > "$out/budgets/allocations.json"
+  (cd "$out/budgets" && timeout 120 "$out/Planted" --suite=TBudgetTests) > "$printed" 2>&1
+  [ $? = 1 ] && grep -q "^allocations.json has no budgets: $3" "$printed" && ! grep -q 'run tests' "$printed"
+  report "damaged budgets are refused: $1" $?
+}
+damaged empty '' 'it is no JSON object'
+damaged 'a number for a budget' '{"TBudgetTests.Within":5}' 'TBudgetTests.Within is no object'
+damaged 'a budget without its number' '{"TBudgetTests.Within":{"routines":{}}}' 'TBudgetTests.Within is no object'
+rm "$out/budgets/allocations.json"
+mkdir "$out/budgets/allocations.json"
+(cd "$out/budgets" && timeout 120 "$out/Planted" --suite=TBudgetTests.Within --format=plain --update) > "$printed" 2>&1
+[ $? = 1 ] && grep -q '^allocations.json is not written: ' "$printed" && grep -q 'Number of run tests: 1' "$printed"
+report 'budgets that cannot be written are one line, and exit code 1' $?
+
 # The page; its last section needs both frameworks.
 sh tools/need.sh gtest check pkg-config > "$printed" 2>&1 && has=yes || has=no
 [ $has = yes ] || echo 'left out: googletest and check, which cannot be installed here'
