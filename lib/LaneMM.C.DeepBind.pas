@@ -59,8 +59,8 @@ procedure RedirectPages(const Own: TNames);
 var
   First, Size: NativeUInt;
 begin
-  First := NativeUInt(Libc.Names.Symbols) and not (OsPageSize - 1);
-  Size := AlignUp(NativeUInt(Libc.Names.Symbols + NamesCount(Libc.Names)), OsPageSize) - First;
+  First := NativeUInt(Libc.Names.Symbols) and not NativeUInt(OsGranule - 1);
+  Size := AlignUp(NativeUInt(Libc.Names.Symbols + NamesCount(Libc.Names)), OsGranule) - First;
   if LibcProtect(Pointer(First), Size, ReadWrite) <> 0 then
     Exit;
   Redirect(Own);

@@ -341,15 +341,15 @@ end;
 function Valloc(Size: NativeUInt): Pointer;
   [public, alias: 'valloc', alias: '__libc_valloc', alias: 'tc_valloc'];
 begin
-  Result := StartAndAlign(OsPageSize, Size);
+  Result := StartAndAlign(OsGranule, Size);
 end;
 
 function PValloc(Size: NativeUInt): Pointer;
   [public, alias: 'pvalloc', alias: '__libc_pvalloc', alias: 'tc_pvalloc'];
 begin
-  if Size > High(Size) - OsPageSize then
+  if Size > High(Size) - OsGranule then
     Exit(Fail(ErrorNoMemory));
-  Result := StartAndAlign(OsPageSize, AlignUp(Size, OsPageSize));
+  Result := StartAndAlign(OsGranule, AlignUp(Size, OsGranule));
 end;
 
 end.

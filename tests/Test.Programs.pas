@@ -140,11 +140,12 @@ type
 
 const
   // The options of LaneMM.inc, and whether this program was built with them.
-  BuildOptions: array[0..3] of TBuildOption = (
+  BuildOptions: array[0..4] of TBuildOption = (
     (Name: 'LANEMM_CHECKED'; IsOn: {$ifdef LANEMM_CHECKED} True {$else} False {$endif}),
     (Name: 'LANEMM_PUREPASCAL'; IsOn: {$ifdef LANEMM_PUREPASCAL} True {$else} False {$endif}),
     (Name: 'LANEMM_YIELD'; IsOn: {$ifdef LANEMM_YIELD} True {$else} False {$endif}),
-    (Name: 'LANEMM_FAULTS'; IsOn: {$ifdef LANEMM_FAULTS} True {$else} False {$endif}));
+    (Name: 'LANEMM_FAULTS'; IsOn: {$ifdef LANEMM_FAULTS} True {$else} False {$endif}),
+    (Name: 'LANEMM_PAGES'; IsOn: {$ifdef LANEMM_PAGES} True {$else} False {$endif}));
 
 // The option of LaneMM.inc as the compiler wants it: '' when this program was built without it.
 function Flag(const Name: string): string;

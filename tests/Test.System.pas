@@ -5,6 +5,10 @@ unit Test.System;
 
 interface
 
+const
+  /// Bytes of the pages that BackedPages counts.
+  CountedPage = 4096;
+
 type
   TWork = procedure of object;
   TAlarmCall = procedure;
@@ -18,7 +22,7 @@ procedure EndProcess(Code: Cardinal);
 function ProcessorSeconds: Double;
 /// Bytes of physical memory of this process.
 function ResidentBytes: NativeUInt;
-/// Pages of a range that the system backs; the part of the last page counts.
+/// Pages of a range that the system backs, in pages of 4 KB; the part of the last page counts.
 function BackedPages(P: Pointer; Size: NativeUInt): NativeUInt;
 /// Keeps pages in physical memory. False when the system refuses.
 function LockPages(P: Pointer; Size: NativeUInt): Boolean;

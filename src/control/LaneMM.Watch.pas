@@ -50,8 +50,8 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.OsSignals,
-  LaneMM.Rtl, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Threads, LaneMM.Limits, LaneMM.Stats,
-  LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState, LaneMM.Text,
+  LaneMM.Rtl, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Huge, LaneMM.Threads, LaneMM.Limits,
+  LaneMM.Stats, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState, LaneMM.Text,
   LaneMM.OwnLibrary, LaneMM.ReportStack, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState,
   LaneMM.Unwind, LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.Modules, LaneMM.ObserveState,
   LaneMM.CallSites, LaneMM.Counting, LaneMM.Recording, LaneMM.EventLog, LaneMM.Copies,
@@ -458,7 +458,7 @@ end;
 procedure ApplyToEngine;
 begin
   ApplyAlignment(False);
-  Process.HugeFrom := Settings.Values[opHuge] shr SliceShift;
+  HugeFromSet(Settings.Values[opHuge]);
   // Reports name the usable size, which is to be that of the class.
   Process.SharesSpans := not (IsSet(opLeaks) or IsSet(opContention) or IsSet(opGrowth)
     or IsSet(opProfile) or CountingIsOn);

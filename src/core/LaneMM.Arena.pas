@@ -186,7 +186,7 @@ end;
 // slices at P, their slices at Base. It may grow to MostSlices.
 function NewArena(P, Base: PByte; SliceCount, MostSlices: NativeUInt): PArena;
 begin
-  if not OsCommit(P, OsPageSize) then
+  if not OsCommit(P, OsGranule) then
   begin
     OsRelease(Base, SliceCount * SliceSize);
     OsRelease(P, RecordBytes(SliceCount));
@@ -435,8 +435,8 @@ begin
   Committed := LoadAcquire(Arena^.Committed);
   if Committed >= SliceCount then
     Exit(True);
-  Records := PByte(AlignUp(NativeUInt(Arena^.Spans + Committed + 1), OsPageSize));
-  RecordsEnd := PByte(AlignUp(NativeUInt(Arena^.Spans + SliceCount + 1), OsPageSize));
+  Records := PByte(AlignUp(NativeUInt(Arena^.Spans + Committed + 1), OsGranule));
+  RecordsEnd := PByte(AlignUp(NativeUInt(Arena^.Spans + SliceCount + 1), OsGranule));
   Result := ((RecordsEnd <= Records) or OsCommit(Records, RecordsEnd - Records))
     and OsPrepare(Arena^.Base + Committed * SliceSize, (SliceCount - Committed) * SliceSize);
   if not Result then
@@ -579,8 +579,8 @@ var
   Records, RecordsEnd: NativeUInt;
 begin
   OsReleasePart(Arena^.Base + (First - Arena^.Spans) * SliceSize, (Limit - First) * SliceSize);
-  Records := AlignUp(NativeUInt(First), OsPageSize);
-  RecordsEnd := NativeUInt(Limit) and not NativeUInt(OsPageSize - 1);
+  Records := AlignUp(NativeUInt(First), OsGranule);
+  RecordsEnd := NativeUInt(Limit) and not NativeUInt(OsGranule - 1);
   if Records < RecordsEnd then
     OsPurge(Pointer(Records), RecordsEnd - Records);
 end;
@@ -613,7 +613,7 @@ var
   SliceCount: NativeUInt;
 begin
   SliceCount := Limit - Arena^.Spans;
-  RecordsEnd := PByte(AlignUp(NativeUInt(Limit + 1), OsPageSize));
+  RecordsEnd := PByte(AlignUp(NativeUInt(Limit + 1), OsGranule));
   OsReleasePart(Arena^.Base + SliceCount * SliceSize, (Arena^.Reserved - SliceCount) * SliceSize);
   OsReleasePart(RecordsEnd, PByte(Arena) + RecordBytes(Arena^.Reserved) - RecordsEnd);
   Arena^.Reserved := SliceCount;

@@ -39,6 +39,9 @@ function PageIsZero(Words: PNativeUInt): Boolean;
 function HugeIsWanted(SliceCount: NativeUInt): Boolean;
 /// Requests huge pages, or forbids them, in the whole ones of a span from slice Skipped on.
 procedure HugeAdvise(Span: PSpan; Skipped: NativeUInt; IsWanted: Boolean);
+/// Sets Process.HugeFrom, by bytes. Where pages are larger than OsPageSize huge ones are 32 and 512
+/// MB: none are requested.
+procedure HugeFromSet(Size: NativeUInt);
 /// Prepares the memory of a new large block, unless it was backed already.
 procedure HugePrepare(Span: PSpan; IsWanted: Boolean);
 /// Measures a large block that is freed, if it is the probe.
@@ -291,6 +294,13 @@ begin
     OsUseHugePages(Pointer(First), Limit - First)
   else
     OsUseSmallPages(Pointer(First), Limit - First);
+end;
+
+procedure HugeFromSet(Size: NativeUInt);
+begin
+  Process.HugeFrom := 0;
+  if OsGranule = OsPageSize then
+    Process.HugeFrom := Size shr SliceShift;
 end;
 
 // Makes a new block the probe, unless there is one.

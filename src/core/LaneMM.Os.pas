@@ -2,8 +2,8 @@
 //
 // Owns:       Process.OsCalls, HasThreads, HasFastSlot, ThreadSlot, ThreadKey, EndingKey, MainHeap,
 //             TakenPages.
-// Invariants: sizes of memory are bytes, multiples of OsPageSize unless stated otherwise. No
-//             routine changes errno or allocates.
+// Invariants: addresses and sizes of memory are bytes, multiples of OsGranule unless stated
+//             otherwise. No routine changes errno or allocates.
 // Callers:    any thread.
 // Source:     Linux: man-pages 2 (mmap, madvise, mremap, futex), kernel 4.14 or later for
 //             MADV_WIPEONFORK; glibc: nptl/descr.h (the thread-specific slots lie in the
@@ -19,8 +19,12 @@ uses
   LaneMM.Layout, LaneMM.Types;
 
 const
-  /// Smallest unit of memory protection and backing, in bytes.
+  /// The pages that LaneMM counts in, in bytes.
   OsPageSize = 4096;
+  {$ifndef LANEMM_GRANULES}
+  /// Smallest unit of memory protection and backing, in bytes.
+  OsGranule = OsPageSize;
+  {$endif}
   /// File number of stderr.
   OsStandardError = 2;
   /// True where pages can be moved, see OsMove.
@@ -75,6 +79,11 @@ type
   end;
   {$endif}
 
+{$ifdef LANEMM_GRANULES}
+/// Returns the smallest unit of memory protection and backing, the pages of this kernel, in bytes:
+/// a power of two from OsPageSize to SliceSize.
+function OsGranule: NativeUInt;
+{$endif}
 /// Reserves address space aligned to SliceSize; backs none of it. Nil when refused.
 /// The caller owns the range until OsRelease.
 function OsReserve(Size: NativeUInt): Pointer;
@@ -198,8 +207,6 @@ function OsThreadIsEnding: Boolean;
 /// threads are not available.
 function OsThreadStart(Routine: TPlainProcedure): Boolean;
 
-/// Returns true if the system's pages are OsPageSize bytes long.
-function OsPagesFit: Boolean;
 /// Returns the number of CPUs whose time a quota of the system allows this process, rounded up; the
 /// highest number without a quota.
 function OsCpuQuota: Cardinal;
@@ -300,7 +307,7 @@ var
 begin
   while not ChangeNote(0, NativeUInt(P), Size) do
   begin
-    Table := TakeUnnoted(OsPageSize);
+    Table := TakeUnnoted(OsGranule);
     if Table = nil then
       Exit(False);
     repeat
@@ -336,7 +343,7 @@ end;
 
 function OsTakePages(Size: NativeUInt): Pointer;
 begin
-  Size := AlignUp(Size, OsPageSize);
+  Size := AlignUp(Size, OsGranule);
   Result := TakeUnnoted(Size);
   if (Result = nil) or Note(Result, Size) or not OsMayUnload then
     Exit;
@@ -369,7 +376,7 @@ begin
       if Table^.Ranges[Index].First <> 0 then
         OsRelease(Pointer(Table^.Ranges[Index].First), Table^.Ranges[Index].Size);
     Next := Table^.Next;
-    OsRelease(Table, OsPageSize);
+    OsRelease(Table, OsGranule);
     Table := Next;
   end;
 end;
@@ -385,7 +392,7 @@ begin
   if P = nil then
     Exit;
   ChangeNote(NativeUInt(P), 0, 0);
-  OsRelease(P, AlignUp(Size, OsPageSize));
+  OsRelease(P, AlignUp(Size, OsGranule));
 end;
 
 function OsThreadIsMain: Boolean;

@@ -60,13 +60,9 @@ uses
 
 // ---------------------------------------------------------------------------- pages
 
-const
-  // Pages of a span of one slice.
-  PageCount = SliceSize div OsPageSize;
-
 type
-  // The free bytes of each page of a span of one slice.
-  TPageBytes = array[0..PageCount - 1] of NativeUInt;
+  // The free bytes of each granule of a span of one slice.
+  TPageBytes = array[0..SliceSize div OsPageSize - 1] of NativeUInt;
 
 procedure AddBytes(FreeBytes: PNativeUInt; First, Limit: NativeUInt);
 var
@@ -74,16 +70,16 @@ var
 begin
   while First < Limit do
   begin
-    PageLimit := AlignUp(First + 1, OsPageSize);
+    PageLimit := AlignUp(First + 1, OsGranule);
     if PageLimit > Limit then
       PageLimit := Limit;
-    Inc(FreeBytes[First div OsPageSize], PageLimit - First);
+    Inc(FreeBytes[First div OsGranule], PageLimit - First);
     First := PageLimit;
   end;
 end;
 
 // Returns the pages of a span of one slice without a byte of a block that is in use or on FreeList,
-// a bit each. First leads to Count blocks, which belong to this thread; Count becomes less where a
+// a bit each, those of a granule together. First leads to Count blocks, which belong to this thread; Count becomes less where a
 // link was overwritten: the blocks after it count as used.
 function FreePages(Span: PSpan; First: NativeUInt; var Count: Cardinal): Word;
 var
@@ -104,8 +100,10 @@ begin
   Dec(Count, Left);
   Result := 0;
   if Span^.SliceCount = 1 then
-    for Page := 0 to PageCount - 1 do
-      Result := Result or Word(Ord(FreeBytes[Page] = OsPageSize) shl Page);
+    for Page := 0 to SliceSize div OsGranule - 1 do
+      if FreeBytes[Page] = OsGranule then
+        Result := Result or Word((Cardinal(1) shl (OsGranule div OsPageSize) - 1)
+          shl (Page * (OsGranule div OsPageSize)));
 end;
 
 // Of Count blocks from First on, takes those in ShelvedPages out of the list. Returns the last one
@@ -334,9 +332,9 @@ begin
   AddBytes(@FreeBytes, Span^.CarvedBytes, Span^.SliceCount * SliceSize);
   AddList(@FreeBytes, Span, Span^.FreeList);
   AddList(@FreeBytes, Span, RemoteFirst(Span));
-  for Page := 0 to Span^.SliceCount * SliceSize div OsPageSize - 1 do
-    if FreeBytes[Page] = OsPageSize then
-      OsPurge(Span^.Start + Page * OsPageSize, OsPageSize);
+  for Page := 0 to Span^.SliceCount * SliceSize div OsGranule - 1 do
+    if FreeBytes[Page] = OsGranule then
+      OsPurge(Span^.Start + Page * OsGranule, OsGranule);
 end;
 
 end.

@@ -17,9 +17,8 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types;
 
-/// Sets Process up. Returns false without memory or a thread key, or where the system's pages are
-/// not OsPageSize bytes long, which is reported. Does nothing the second time. The thread library
-/// calls ThreadEnded with the heap of each thread that ends.
+/// Sets Process up. Returns false without memory or a thread key. Does nothing the second time. The
+/// thread library calls ThreadEnded with the heap of each thread that ends.
 function ProcessStart(ThreadEnded: Pointer): Boolean;
 /// Leaves the heap of the calling thread, which ends, to others.
 procedure ThreadEnd(Heap: PHeap);
@@ -55,7 +54,7 @@ implementation
 
 uses
   LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Span,
-  LaneMM.Sweep, LaneMM.KeptRuns, LaneMM.Heap,
+  LaneMM.Sweep, LaneMM.KeptRuns, LaneMM.Huge, LaneMM.Heap,
   LaneMM.HeapRecords,
   LaneMM.Regions;
 
@@ -300,24 +299,12 @@ begin
     Result := Result * 2;
 end;
 
-procedure SayPagesDoNotFit;
-const
-  Text: ShortString = 'LaneMM: not in use: the pages of this system are not 4 KB long'#10;
-begin
-  OsWriteError(@Text[1], Length(Text));
-end;
-
 function ProcessStart(ThreadEnded: Pointer): Boolean;
 var
   ChargesUntouched: Boolean;
 begin
   if Process.IsStarted then
     Exit(True);
-  if not OsPagesFit then
-  begin
-    SayPagesDoNotFit;
-    Exit(False);
-  end;
   SizeClassesStart;
   Process.EmptySpan.FreeList := EndOfList;
   Process.KeySeed[0] := OsRandom;
@@ -326,7 +313,7 @@ begin
   Process.PurgeDelayMs := DefaultPurgeDelayMs;
   Process.SharesSpans := True;
   Process.HasBarrier := OsBarrierStart;
-  Process.HugeFrom := HugeFromDefault shr SliceShift;
+  HugeFromSet(HugeFromDefault);
   Process.SavingFrom := SavingFromDefault;
   OsMemory(Process.MostBytes, ChargesUntouched);
   Process.HasSpare := not ChargesUntouched;

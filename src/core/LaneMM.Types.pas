@@ -412,6 +412,9 @@ type
         Previous: TMemoryManager;                   //< const   the manager installed before
         HasPrevious: Boolean;                       //< const   it may have blocks in use
         StaysLoaded: Boolean;                       //< const   this library is never unloaded
+        {$ifdef LANEMM_GRANULES}
+        Granule: NativeUInt;                        //< const   see OsGranule
+        {$endif}
         Copies: Pointer;                            //< const   see LaneMM.Foreign
         Ranges: ^TArenaRanges;                      //< const   likewise, of this copy; or nil
         Rooms: array[TRoomRecord] of Pointer;       //< const   their addresses, see LaneMM.Watch

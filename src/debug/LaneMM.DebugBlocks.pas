@@ -47,10 +47,8 @@ uses
   LaneMM.Parcels;
 
 const
-  // Maximum number of spans of freed guarded blocks that are kept for the next ones, and the size
-  // of a block that fits into each.
+  // Maximum number of spans of freed guarded blocks that are kept for the next ones.
   MostKept = 256;
-  KeptSize = SliceSize - 3 * OsPageSize;
   // Most blocks of a class that a thread takes at once, and most bytes.
   BatchLimit = 16;
   BatchBytes = 8192;
@@ -210,12 +208,12 @@ function TakeSingle(Size: NativeUInt): PDebugBlock;
 var
   Span: PSpan;
 begin
-  Span := TakeSlices(Size + OsPageSize + GuardSize);
+  Span := TakeSlices(Size + OsGranule + GuardSize);
   if Span = nil then
     Exit(nil);
   LockEnter(Debug.Lock);
   DebugSpanFormat(Span, SingleClass, 1,
-    Span^.SliceCount shl SliceShift - OsPageSize + FrontGuardSize);
+    Span^.SliceCount shl SliceShift - OsGranule + FrontGuardSize);
   Span^.IsCurrent := True;
   Result := TakeFrom(Span);
   LockLeave(Debug.Lock);
@@ -255,6 +253,18 @@ begin
   DebugPlaceFinish(Place);
 end;
 
+// Returns the bytes of a span for a guarded block: its bookkeeping record, the block, the page after
+// it.
+function GuardedBytes(Size: NativeUInt): NativeUInt; inline;
+begin
+  Result := Size + 3 * OsGranule;
+end;
+
+function GuardedSlices(Size: NativeUInt): NativeUInt; inline;
+begin
+  Result := AlignUp(GuardedBytes(Size), SliceSize) shr SliceShift;
+end;
+
 // Gives a span back.
 procedure Release(Span: PSpan);
 begin
@@ -286,7 +296,7 @@ end;
 function TakeKeptSpan(Size: NativeUInt): PSpan;
 begin
   Result := nil;
-  if Size > KeptSize then
+  if GuardedSlices(Size) > GuardedSlices(1) then
     Exit;
   LockEnter(Debug.Lock);
   Result := Debug.KeptSpans;
@@ -303,7 +313,7 @@ end;
 function KeepSpan(Span: PSpan): Boolean;
 begin
   LockEnter(Debug.Lock);
-  Result := (Span^.SliceCount = 1) and (Debug.KeptCount < MostKept);
+  Result := (Span^.SliceCount = GuardedSlices(1)) and (Debug.KeptCount < MostKept);
   if Result then
   begin
     Span^.Next := Debug.KeptSpans;
@@ -333,7 +343,7 @@ begin
   Result := nil;
   if not GuardPagesCount then
     Exit;
-  Result := TakeSlices(Size + 3 * OsPageSize);
+  Result := TakeSlices(GuardedBytes(Size));
   if Result = nil then
     FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
 end;
@@ -344,7 +354,7 @@ var
   Span: PSpan;
 begin
   Result := nil;
-  if Size > DebugMostSize - 2 * OsPageSize then
+  if Size > DebugMostSize - 2 * OsGranule then
     Exit;
   Span := TakeKeptSpan(Size);
   if Span <> nil then
@@ -357,7 +367,7 @@ begin
   Span^.IsCurrent := True;
   Result := TakeFrom(Span);
   LockLeave(Debug.Lock);
-  if GuardPagesForbid(DebugLastPage(Span), OsPageSize) then
+  if GuardPagesForbid(DebugLastPage(Span), OsGranule) then
     Exit;
   ReleaseGuarded(Span);
   Result := nil;

@@ -117,7 +117,7 @@ uses
 const
   // TSpan.DivideMagic is 2 to this power, divided by the distance of two blocks.
   MagicShift = 44;
-  // The page size is 2 to this power.
+  // OsPageSize is 2 to this power.
   PageShift = 12;
 
 function DebugAlignmentSize(Shift: Byte): NativeUInt;
@@ -129,7 +129,7 @@ end;
 
 function DebugMostSize: NativeUInt;
 begin
-  Result := MaxRunSlices shl SliceShift - OsPageSize - GuardSize;
+  Result := MaxRunSlices shl SliceShift - OsGranule - GuardSize;
 end;
 
 function DebugFits(Size: NativeUInt; Shift: Byte): Boolean;
@@ -161,15 +161,15 @@ end;
 
 function DebugLastPage(Span: PSpan): PByte; inline;
 begin
-  Result := Span^.Start + Span^.SliceCount shl SliceShift - OsPageSize;
+  Result := Span^.Start + Span^.SliceCount shl SliceShift - OsGranule;
 end;
 
 function DebugContents(Span: PSpan; out Size: NativeUInt): PByte;
 begin
-  Result := Span^.Start + OsPageSize;
+  Result := Span^.Start + OsGranule;
   Size := NativeUInt(DebugLastPage(Span) - Result);
   if Span^.SizeClass = SingleClass then
-    Inc(Size, OsPageSize);
+    Inc(Size, OsGranule);
 end;
 
 // Returns the start of contents with an alignment in a slot. A shift that leads out of the slot is
@@ -345,7 +345,7 @@ function DebugBytesHeld(const Place: TDebugPlace): NativeUInt;
 begin
   Result := Place.Span^.BlockSize + SizeOf(TDebugBlock);
   if Place.HasPages then
-    Result := OsPageSize
+    Result := OsGranule
   else if Place.IsClosable then
   begin
     Result := Result div SingleShare;
@@ -373,7 +373,7 @@ begin
   Span^.BlockBytes := BlockCount;
   Span^.Origin := Span^.Start + BlockCount * SizeOf(TDebugBlock);
   if SizeClass = SingleClass then
-    Span^.Origin := Span^.Start + OsPageSize - FrontGuardSize;
+    Span^.Origin := Span^.Start + OsGranule - FrontGuardSize;
   Span^.CarvedBytes := 0;
   Span^.SizeClass := SizeClass;
   Span^.IsCurrent := False;

@@ -141,12 +141,12 @@ var
 begin
   Span := Place.Span;
   Pages := DebugContents(Span, Size);
-  if Place.Guarded > OsPageSize then
+  if Place.Guarded > OsGranule then
     OsErase(Pages, Size);
   LockEnter(Debug.Lock); // a check may be reading the block
   // Before the pages: a thread that holds them sees either this, or is seen by GuardPagesForbid.
   Span^.IsCurrent := False;
-  if OsPurgedIsCommitted and (Place.Guarded > OsPageSize) then // else a walk could not read them
+  if OsPurgedIsCommitted and (Place.Guarded > OsGranule) then // else a walk could not read them
     OsPurge(Pages, Size);
   if not GuardPagesForbid(Pages, Size) then
     Span^.IsCurrent := True;

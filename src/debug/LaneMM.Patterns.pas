@@ -224,8 +224,8 @@ procedure PatternZero(P: PByte; Size: NativeUInt);
 var
   First, Limit: NativeUInt;
 begin
-  First := AlignUp(NativeUInt(P), OsPageSize);
-  Limit := (NativeUInt(P) + Size) and not (OsPageSize - 1);
+  First := AlignUp(NativeUInt(P), OsGranule);
+  Limit := (NativeUInt(P) + Size) and not NativeUInt(OsGranule - 1);
   if PatternTail(Size) > 0 then
   begin
     OsErase(Pointer(First), Limit - First);

@@ -82,6 +82,7 @@ const
   PositionIndependent = 3;
 
   // Fields of a program header.
+  SegmentRights = 24 - 20 * Is64;
   SegmentFileOffset = AddressSize;
   SegmentAddress = 2 * AddressSize;
   SegmentFileSize = 4 * AddressSize;
@@ -163,9 +164,11 @@ begin
     if not Holds(Elf, Offset, SegmentHeaderSize) then
       Exit;
     Segment := Elf.Image + Offset;
-    if (Mapping.FileOffset + OsPageSize > WordAt(Segment + SegmentFileOffset))
+    if (Mapping.FileOffset + OsGranule > WordAt(Segment + SegmentFileOffset))
       and (Mapping.FileOffset < WordAt(Segment + SegmentFileOffset)
-      + WordAt(Segment + SegmentFileSize)) then
+      + WordAt(Segment + SegmentFileSize))
+      and ((OsGranule = OsPageSize)
+      or (Odd(PCardinal(Segment + SegmentRights)^) = Mapping.IsCode)) then // both lie in one page
       Result := Mapping.First - Mapping.FileOffset - WordAt(Segment + SegmentAddress)
         + WordAt(Segment + SegmentFileOffset);
     Inc(Offset, EntrySize);

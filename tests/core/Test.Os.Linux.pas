@@ -295,11 +295,11 @@ begin
   if not Refuse(ReadMemory) then
     Exit(1);
   Word := 0;
-  if not OsRead(NativeUInt(Range) + OsPageSize - 3, @Word, 8) or (Word <> $0807060504030201) then
+  if not OsRead(NativeUInt(Range) + OsGranule - 3, @Word, 8) or (Word <> $0807060504030201) then
     Exit(2);
-  if not OsRead(NativeUInt(Range) + 2 * OsPageSize - 1, @Word, 1) then
+  if not OsRead(NativeUInt(Range) + 2 * OsGranule - 1, @Word, 1) then
     Exit(3);
-  if OsRead(NativeUInt(Range) + 2 * OsPageSize - 1, @Word, 2) then
+  if OsRead(NativeUInt(Range) + 2 * OsGranule - 1, @Word, 2) then
     Exit(4);
   Result := 5 * Ord(OsRead(0, @Word, 8));
 end;
@@ -338,9 +338,9 @@ var
   Status, Index: Integer;
 begin
   Range := OsReserve(RangeSize);
-  AssertTrue('committed', OsCommit(Range, 2 * OsPageSize));
+  AssertTrue('committed', OsCommit(Range, 2 * OsGranule));
   for Index := 1 to 8 do
-    Range[OsPageSize - 4 + Index] := Index;
+    Range[OsGranule - 4 + Index] := Index;
   Child := FpFork;
   if Child = 0 then
     Do_SysCall(syscall_nr_exit_group, ReadsInASandbox(Range));

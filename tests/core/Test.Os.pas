@@ -77,12 +77,12 @@ var
 begin
   for Index := 1 to High(Ranges) do
   begin
-    Ranges[Index] := OsReserve(Index * OsPageSize);
+    Ranges[Index] := OsReserve(Index * OsGranule);
     AssertTrue('reserved', Ranges[Index] <> nil);
     Same(0, NativeUInt(Ranges[Index]) mod SliceSize, 'address modulo a slice');
   end;
   for Index := 1 to High(Ranges) do
-    OsRelease(Ranges[Index], Index * OsPageSize);
+    OsRelease(Ranges[Index], Index * OsGranule);
 end;
 
 procedure TOsTests.ReserveOfMoreThanThereIsGivesNil;
@@ -222,14 +222,14 @@ var
 begin
   Place := OsReserve(SliceSize);
   OsRelease(Place, SliceSize);
-  First := OsSharedPages(NativeUInt(Place), OsPageSize, IsNew);
+  First := OsSharedPages(NativeUInt(Place), OsGranule, IsNew);
   AssertTrue('at the address', First = Place);
   AssertTrue('made now', IsNew);
-  AssertTrue('zero', IsZero(First, OsPageSize));
-  Second := OsSharedPages(NativeUInt(Place), OsPageSize, IsNew);
+  AssertTrue('zero', IsZero(First, OsGranule));
+  Second := OsSharedPages(NativeUInt(Place), OsGranule, IsNew);
   AssertTrue('the same', Second = First);
   AssertFalse('was there', IsNew);
-  OsRelease(Place, OsPageSize);
+  OsRelease(Place, OsGranule);
 end;
 
 procedure TOsTests.SharedPageIsNilWhereTheAddressIsTaken;
@@ -238,7 +238,7 @@ var
   IsNew: Boolean;
 begin
   Place := OsReserve(SliceSize);
-  AssertTrue('nil', OsSharedPages(NativeUInt(Place), OsPageSize, IsNew) = nil);
+  AssertTrue('nil', OsSharedPages(NativeUInt(Place), OsGranule, IsNew) = nil);
   AssertFalse('not made', IsNew);
   OsRelease(Place, SliceSize);
 end;
@@ -259,11 +259,11 @@ var
   Target: array[0..1] of UInt64;
 begin
   Range := OsReserve(RangeSize);
-  AssertTrue('committed', OsCommit(Range, OsPageSize));
+  AssertTrue('committed', OsCommit(Range, OsGranule));
   AssertFalse('nil', OsRead(0, @Target, SizeOf(Target)));
-  AssertFalse('reserved', OsRead(NativeUInt(Range) + OsPageSize, @Target, SizeOf(Target)));
-  AssertFalse('half of it', OsRead(NativeUInt(Range) + OsPageSize - 8, @Target, SizeOf(Target)));
-  AssertTrue('committed part', OsRead(NativeUInt(Range) + OsPageSize - 8, @Target, 8));
+  AssertFalse('reserved', OsRead(NativeUInt(Range) + OsGranule, @Target, SizeOf(Target)));
+  AssertFalse('half of it', OsRead(NativeUInt(Range) + OsGranule - 8, @Target, SizeOf(Target)));
+  AssertTrue('committed part', OsRead(NativeUInt(Range) + OsGranule - 8, @Target, 8));
   OsRelease(Range, RangeSize);
 end;
 

@@ -153,6 +153,7 @@ begin
   SetSection(2, 0, SymbolTable, 2 * SymbolLength, 1);
   SetWord(SegmentsOffset, 64);
   SetHalf(SegmentCountOffset, 1);
+  SetHalf(64 + 4, 5); // read, run
   SetWord(64 + 32, SizeOf(Image));
 end;
 
@@ -233,6 +234,7 @@ begin
   // Segment: offset 0 in the file, address 0, the whole file.
   SetWord(SegmentsOffset, 64);
   SetHalf(SegmentCountOffset, 1);
+  SetHalf(64 + 4, 5); // read, run
   SetWord(64 + 32, SizeOf(Image));
   Resolve;
   AssertEquals('name', 'ROUTINE', Routine);
@@ -268,6 +270,7 @@ procedure TElfTests.RoutineNameThatTheFileCutsIsNoName;
 begin
   SetWord(SegmentsOffset, 64);
   SetHalf(SegmentCountOffset, 1);
+  SetHalf(64 + 4, 5); // read, run
   SetWord(64 + 32, SizeOf(Image));
   // The names of the routines, section 3, reach to the end of the file.
   SetHalf(SectionCountOffset, 4);

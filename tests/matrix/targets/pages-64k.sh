@@ -1,0 +1,11 @@
+# x86_64-linux with pages of 64 KB, as tests/largepages/LargePages.inc plays them.
+without='pages-16k pages-64k'
+how='native, pages of 64 KB played'
+options='--alone'
+parts='suites engine engine-checked programs'
+quick='engine pages=Debug,Quarantine,Erase,Patterns,DebugLimits'
+
+prepare() {
+  write_command fpc "fpc -dLANEMM_PAGES -Fi$repository/tests/largepages"
+  write_command run 'env LANEMM_PAGES=65536'
+}
