@@ -1161,16 +1161,16 @@ var
   P, Page: PByte;
   Before, Waits: NativeUInt;
 begin
-  GetMem(P, 2 * OsPageSize);
-  Page := PByte(AlignUp(NativeUInt(P), OsPageSize));
+  GetMem(P, 2 * OsGranule);
+  Page := PByte(AlignUp(NativeUInt(P), OsGranule));
   Before := Process.OsCalls[ocWait];
   Process.CommitsUnderWay := 1;
   try
-    AssertTrue('inaccessible at last', GuardPagesForbid(Page, OsPageSize));
+    AssertTrue('inaccessible at last', GuardPagesForbid(Page, OsGranule));
     Waits := Process.OsCalls[ocWait] - Before;
   finally
     Process.CommitsUnderWay := 0;
-    OsCommit(Page, OsPageSize);
+    OsCommit(Page, OsGranule);
     FreeMem(P);
   end;
   AtLeast(100, Waits, 'waits');

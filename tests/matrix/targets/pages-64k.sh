@@ -3,7 +3,7 @@ without='pages-16k pages-64k'
 how='native, pages of 64 KB played'
 options='--alone'
 parts='suites engine engine-checked programs'
-quick='engine pages=Debug,Quarantine,Erase,Patterns,DebugLimits'
+quick='engine pages=DebugBlocks,Quarantine,Erase,Patterns,Elf'
 
 prepare() {
   write_command fpc "fpc -dLANEMM_PAGES -Fi$repository/tests/largepages"
