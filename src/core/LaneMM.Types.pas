@@ -459,6 +459,8 @@ type
         UsesHuge: Boolean;                          //< racy  huge pages were requested once, see
                                                     //  OsPurge; a thread that takes a part of one
                                                     //  from another thread sees it
+        GuardMarks: TAtomicWord;                    //< shared  1: OsGuard has marked pages
+        GuardMappings: TAtomicWord;                 //< shared  1: OsGuard has made mappings
         Refused: TAtomicWord;                       //< shared  0; RefusedOnce when the system has
                                                     //  refused addresses or memory, and purges
                                                     //  give back the charge from then on;

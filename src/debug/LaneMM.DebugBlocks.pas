@@ -20,7 +20,7 @@ uses
 /// thread, or nil. Returns False without memory.
 function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Place: TDebugPlace): Boolean;
 /// DebugBlockTake of a block followed by an inaccessible page. False also when the system refuses
-/// that, or there are 16,384 such blocks.
+/// that, or there are as many such blocks as it may have mappings for, 16,384.
 function DebugBlockTakeGuarded(Size: NativeUInt; out Place: TDebugPlace): Boolean;
 /// Puts a freed block on the free list of its span. Adds the span to Empty, a chain linked through
 /// Next for DebugSpanRelease, when Used becomes 0; one span of each size class stays. Under
@@ -278,7 +278,7 @@ end;
 procedure ReleaseGuarded(Span: PSpan);
 begin
   // Pages that stay inaccessible cannot be used again.
-  if not OsCommit(Span^.Start, Span^.SliceCount shl SliceShift) then
+  if not OsUnguard(Span^.Start, Span^.SliceCount shl SliceShift) then
     Exit;
   FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
   Release(Span);

@@ -52,8 +52,8 @@ uses
 {$I ../LaneMM.AfterUses.inc}
 
 const
-  // Maximum number of blocks with inaccessible pages. Each takes two mappings, of which a process
-  // may have 65,530: without any left the system refuses memory, too.
+  // Maximum number of blocks with inaccessible pages where each takes two mappings, of which a
+  // process may have 65,530: without any left the system refuses memory, too.
   MostGuarded = 16384;
   // How long a reader waits for threads in GuardPagesForbid: they may have been stopped there.
   PatienceMs = 1;
@@ -105,7 +105,7 @@ begin
   // Full barrier: either this thread sees the reader, or the reader sees the count and does not
   // read. Pairs with ReadBegin in LaneMM.Huge, and with PurgeHold.
   FetchAdd(Process.PurgesUnderWay, 1);
-  Result := (LoadAcquire(Process.PurgesHeld) = 0) and OsForbid(P, Size);
+  Result := (LoadAcquire(Process.PurgesHeld) = 0) and OsGuard(P, Size);
   // Full barrier: the pages before the count.
   FetchAdd(Process.PurgesUnderWay, NativeUInt(-1));
 end;
@@ -128,7 +128,9 @@ end;
 
 function GuardPagesCount: Boolean;
 begin
-  Result := FetchAdd(Debug.GuardedBlocks, 1) < MostGuarded;
+  // Acquire: with nothing; an old value decides for one block more.
+  Result := (FetchAdd(Debug.GuardedBlocks, 1) < MostGuarded)
+    or (LoadAcquire(Process.GuardMarks) > LoadAcquire(Process.GuardMappings));
   if not Result then
     FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
 end;
@@ -182,7 +184,7 @@ var
   Size: NativeUInt;
 begin
   Pages := DebugContents(Span, Size);
-  Result := Span^.IsCurrent or OsCommit(Pages, Size);
+  Result := Span^.IsCurrent or OsUnguard(Pages, Size);
   if not Result then
     Exit;
   // Release: the pages before the sign that they are accessible. Pairs with DebugPlaceIsOpen.

@@ -60,6 +60,7 @@ type
     procedure FillAndFree(Size: NativeUInt);
     procedure WritesAreReported(Size: NativeUInt; InBetween: Integer);
     procedure StaysOutside;
+    procedure GuardByMappings;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -97,6 +98,8 @@ type
     procedure GuardPageWaitsForThreadsThatCommit;
     procedure GuardedBlockTakesTwoSystemCalls;
     procedure GuardedBlockUsedAgainKeepsItsPages;
+    procedure GuardPagesTakeNoMappingsWhereTheKernelMarksThem;
+    procedure GuardPagesAreMappingsWhereTheKernelMarksNone;
     procedure MemoryComesBack;
     procedure WalkKnowsDebugBlocks;
     procedure StatusCountsDebugBlocks;
@@ -118,7 +121,7 @@ implementation
 
 uses
   SysUtils, StrUtils, Classes, testregistry, Test.System, LaneMM, Test.Programs, LaneMM.Layout,
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.ReportState, LaneMM.Text,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.OsProcess, LaneMM.Walk, LaneMM.ReportState, LaneMM.Text,
   LaneMM.SettingsState, LaneMM.DebugState, LaneMM.Bits, LaneMM.Shards, LaneMM.DebugSpans,
   LaneMM.Debug, LaneMM.Groups, LaneMM.GuardPages;
 
@@ -1170,7 +1173,7 @@ begin
     Waits := Process.OsCalls[ocWait] - Before;
   finally
     Process.CommitsUnderWay := 0;
-    OsCommit(Page, OsGranule);
+    OsUnguard(Page, OsGranule);
     FreeMem(P);
   end;
   AtLeast(100, Waits, 'waits');
@@ -1234,6 +1237,77 @@ begin
     Settings.Values[opGuard] := 0;
     Debug.Quarantine.MostBytes := Settings.Values[opQuarantine];
   end;
+end;
+
+procedure CountMapping(const Mapping: TOsMapping; Context: Pointer);
+begin
+  Inc(PInteger(Context)^);
+end;
+
+// Takes and frees Count blocks with guard pages. Mappings: by how many more there are in between.
+// Returns the blocks whose page behind them cannot be read.
+function GuardedAmong(Count: Integer; out Mappings: Integer): Integer;
+var
+  Blocks: TPointers;
+  Index, Before: Integer;
+  Sign: Byte;
+begin
+  Result := 0;
+  Before := 0;
+  Mappings := 0;
+  SetLength(Blocks, Count);
+  OsVisitMappings(CountMapping, @Before);
+  Settings.Values[opGuard] := 1;
+  try
+    for Index := 0 to Count - 1 do
+    begin
+      GetMem(Blocks[Index], 16);
+      Inc(Result, Ord(not OsRead(NativeUInt(Blocks[Index]) + 16, @Sign, 1)));
+    end;
+  finally
+    Settings.Values[opGuard] := 0;
+  end;
+  OsVisitMappings(CountMapping, @Mappings);
+  Dec(Mappings, Before);
+  FreeEach(Blocks, 1);
+end;
+
+// Before Linux 6.13, and under emulators, it marks none: then there are at most 16,384.
+procedure TDebugBlocksTests.GuardPagesTakeNoMappingsWhereTheKernelMarksThem;
+const
+  Count = 17000;
+var
+  Guarded, Mappings: Integer;
+begin
+  Guarded := GuardedAmong(Count, Mappings);
+  if Process.GuardMappings = 0 then
+  begin
+    Same(Count, Guarded, 'blocks with guard pages');
+    AtMost(100, Mappings, 'mappings');
+  end
+  else
+  begin
+    AtMost(16384, Guarded, 'blocks with guard pages, as mappings');
+    AtLeast(2 * 16384 - 600, Mappings, 'mappings');
+  end;
+end;
+
+procedure TDebugBlocksTests.GuardByMappings;
+const
+  Count = 500;
+  KeptSpans = 256; // at most; those of before have marked pages
+var
+  Mappings: Integer;
+begin
+  Process.GuardMappings := 1;
+  Same(Count, GuardedAmong(Count, Mappings), 'blocks with guard pages');
+  AtLeast(2 * (Count - KeptSpans) - 20, Mappings, 'mappings');
+  GuardedAmong(Count, Mappings); // of the spans that were kept
+end;
+
+procedure TDebugBlocksTests.GuardPagesAreMappingsWhereTheKernelMarksNone;
+begin
+  AssertEquals('exit code', 0, RunInChild(GuardByMappings));
 end;
 
 procedure TDebugBlocksTests.FillAndFree(Size: NativeUInt);
