@@ -1288,7 +1288,7 @@ begin
   else
   begin
     AtMost(16384, Guarded, 'blocks with guard pages, as mappings');
-    AtLeast(2 * 16384 - 600, Mappings, 'mappings');
+    AtLeast(2 * 16384 - 1000, Mappings, 'mappings');
   end;
 end;
 

@@ -7,7 +7,7 @@
  *     GuardPagesLetGo: FetchAdd GuardReaders PurgeLetGo
  *     GuardPagesForbid: AwaitCommits FetchAdd GuardChanges LoadAcquire GuardReaders Forbid FetchAdd
  *       GuardChanges
- *     Forbid: FetchAdd PurgesUnderWay LoadAcquire PurgesHeld OsForbid FetchAdd PurgesUnderWay
+ *     Forbid: FetchAdd PurgesUnderWay LoadAcquire PurgesHeld OsGuard FetchAdd PurgesUnderWay
  *     DebugPlaceIsOpen: IsCurrent
  *     DebugBlockClose: LockEnter IsCurrent:= GuardPagesForbid IsCurrent:= LockLeave
  *     DebugBlockOpen: IsCurrent ReleaseFence IsCurrent:=
@@ -16,7 +16,7 @@
  * and the last one of a new span, which a reader may know as part of a block from before.
  *
  * Threads: two readers, one of which nests its calls; two that forbid a page and open it again
- * (OsCommit), one for each page, each of which may stop between its look and OsForbid, until no reader is left or for
+ * (OsCommit), one for each page, each of which may stop between its look and OsGuard, until no reader is left or for
  * ever: paused by a report, or not scheduled. A reader ends its wait without an answer only when all
  * threads that it waits for have stopped so: the model's word for 100 ms.
  *
@@ -118,7 +118,7 @@ inline GuardPagesForbid() {
 #ifdef CHANGE_EARLY
     Changes--;
 #endif
-    d_step { Forbidden[page] = true; Law(1, Reading[page] == 0) }; /* OsForbid */
+    d_step { Forbidden[page] = true; Law(1, Reading[page] == 0) }; /* OsGuard */
 #ifndef CHANGE_EARLY
     Changes--;                                                 /* FetchAdd */
 #endif
