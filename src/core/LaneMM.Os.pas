@@ -121,8 +121,8 @@ procedure OsUseHugePages(P: Pointer; Size: NativeUInt);
 procedure OsUseSmallPages(P: Pointer; Size: NativeUInt);
 /// Forbids all access to a committed range until it is committed again. False when refused.
 function OsForbid(P: Pointer; Size: NativeUInt): Boolean;
-/// Forbids all access to a committed range until OsUnguard; its contents may be lost. False when the
-/// system refuses.
+/// Forbids all access to a committed range until OsUnguard; its contents may be lost. False when
+/// the system refuses.
 function OsGuard(P: Pointer; Size: NativeUInt): Boolean;
 /// Allows access to a range in which parts may be guarded. False when the system refuses.
 function OsUnguard(P: Pointer; Size: NativeUInt): Boolean;

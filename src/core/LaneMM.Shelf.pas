@@ -79,8 +79,8 @@ begin
 end;
 
 // Returns the pages of a span of one slice without a byte of a block that is in use or on FreeList,
-// a bit each, those of a granule together. First leads to Count blocks, which belong to this thread; Count becomes less where a
-// link was overwritten: the blocks after it count as used.
+// a bit each, those of a granule together. First leads to Count blocks, which belong to this
+// thread; Count becomes less where a link was overwritten: the blocks after it count as used.
 function FreePages(Span: PSpan; First: NativeUInt; var Count: Cardinal): Word;
 var
   FreeBytes: TPageBytes;

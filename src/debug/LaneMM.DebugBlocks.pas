@@ -253,8 +253,8 @@ begin
   DebugPlaceFinish(Place);
 end;
 
-// Returns the bytes of a span for a guarded block: its bookkeeping record, the block, the page after
-// it.
+// Returns the bytes of a span for a guarded block: its bookkeeping record, the block, the page
+// after it.
 function GuardedBytes(Size: NativeUInt): NativeUInt; inline;
 begin
   Result := Size + 3 * OsGranule;
