@@ -140,6 +140,12 @@ program 0 NoFastSlot
 program 0 AllKeysTaken
 program 0 BlowUp
 program 0 Checkpoints
+blind='mount -t tmpfs none /proc && exec "$0" blind'
+if [ -z "$start" ] && is_wanted Checkpoints && unshare -rm sh -c 'mount -t tmpfs none /proc' 2> /dev/null; then
+  run 0 'Checkpoints without /proc' unshare -rm sh -c "$blind" "$out/Checkpoints"
+  grep -q '^LaneMM: leaks since a checkpoint are unknown: /proc is not mounted' "$printed"
+  report 'Checkpoints without /proc (a line)' $?
+fi
 program 0 Counts
 program 0 ManyThreads
 program 0 LockedMemory

@@ -29,7 +29,8 @@ type
 /// Visits the blocks with allocation numbers above Mark that nothing reaches, and that no
 /// suppression matches, those first that hold others. Finished is an object, or nil, that is used
 /// no longer: its fields hold strings, arrays and interfaces, nothing else. Visitor may be nil.
-/// Returns the number of blocks; 0 also without memory, with a line on stderr.
+/// Returns the number of blocks; 0 also without memory, and on Linux without /proc, where threads
+/// and variables are found, each with a line on stderr.
 function LeaksSince(Mark: NativeUInt; Finished: Pointer; Visitor: TLeakVisitor; Context: Pointer):
   NativeUInt;
 /// Visits the blocks with allocation numbers above Mark that something reaches, likewise.
@@ -38,7 +39,7 @@ function ReachableSince(Mark: NativeUInt; Visitor: TLeakVisitor; Context: Pointe
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.Lock, LaneMM.Walk,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.OsProcess, LaneMM.Rtl, LaneMM.Lock, LaneMM.Walk,
   LaneMM.Text, LaneMM.Modules, LaneMM.Advice,
   LaneMM.Groups, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.Pause, LaneMM.Places,
   LaneMM.Retainers, LaneMM.Snapshot, LaneMM.LeakList, LaneMM.Leaks, LaneMM.Roots;
@@ -233,6 +234,26 @@ begin
   FillChar(Words, SizeOf(Words), 0);
 end;
 
+procedure SeeOwn(Id: Cardinal; Context: Pointer);
+begin
+  if Id = OsThreadId then
+    PBoolean(Context)^ := True;
+end;
+
+// Returns whether threads, stacks and variables can be found; False after a line.
+function CanFindRoots: Boolean;
+const
+  Line: ShortString = 'LaneMM: leaks since a checkpoint are unknown: /proc is not mounted'#10;
+var
+  Mapping: TOsMapping;
+begin
+  Result := False;
+  OsVisitThreads(SeeOwn, @Result);
+  Result := Result and OsFindRegion(NativeUInt(@Mapping), Mapping);
+  if not Result then
+    OsWriteError(@Line[1], Length(Line));
+end;
+
 // Search is all zero but for its fields: nothing of an ended routine lies between them.
 function Start(Mark: NativeUInt; Finished: Pointer; IsForReachable: Boolean;
   Visitor: TLeakVisitor; Context: Pointer): NativeUInt;
@@ -253,9 +274,11 @@ begin
   GuardPagesHold;
   WalkBlocks(CountNew, @NewBlocks);
   GuardPagesLetGo;
-  ForgetEndedRoutines; // those of the walk
-  if NewBlocks.Count > 0 then
+  if (NewBlocks.Count > 0) and CanFindRoots then
+  begin
+    ForgetEndedRoutines; // those of the walk and the look for roots
     RtlSpillRegisters(Run, @Search);
+  end;
   Result := Search.Blocks;
 end;
 
