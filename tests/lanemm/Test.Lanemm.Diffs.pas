@@ -20,6 +20,7 @@ type
   published
     procedure GrowthOverTheLimitHasAnExitCode;
     procedure AProfileWithoutSitesIsNothing;
+    procedure ADeeplyNestedFileIsRefused;
     procedure GrowthOfOneNameIsNotHiddenByOthers;
     procedure LinesThatMoveAreNoGrowth;
     procedure DifferencesAreATableInMarkdown;
@@ -81,6 +82,17 @@ begin
   WriteText('small.folded', 'main;a 1000'#10'main;b 1000');
   Call('diff none.folded small.folded --fail-over=1000%');
   Refused(8, 'all: +2,000 B, more than 1000%');
+end;
+
+procedure TDiffTests.ADeeplyNestedFileIsRefused;
+begin
+  WriteText('deep.json', '{"profiles":' + StringOfChar('[', 300000));
+  Call('diff deep.json deep.json');
+  Refused(7, 'deep.json is damaged: it is nested too deeply');
+  Call('dhat deep.json');
+  Refused(7, 'deep.json is no JSON and no page of profiles');
+  WriteText('brackets.json', '{"groups":[{"name":"' + StringOfChar('[', 5000) + '","blocks":1,"bytes":2}]}');
+  CallWell('diff brackets.json brackets.json');
 end;
 
 procedure TDiffTests.GrowthOfOneNameIsNotHiddenByOthers;

@@ -97,6 +97,32 @@ end;
 
 // ---------------------------------------------------------------------------- JSON
 
+// GetJSON, whose parser calls itself for each level: a deeper text would exhaust the stack.
+function TextToJson(const Text: string): TJSONData;
+const
+  MostLevels = 1000;
+var
+  Index, Levels: Integer;
+  IsInString: Boolean;
+begin
+  Index := 1;
+  Levels := 0;
+  IsInString := False;
+  while Index <= Length(Text) do
+  begin
+    case Text[Index] of
+      '"': IsInString := not IsInString;
+      '\': Inc(Index); // only strings have it
+      '[', '{': Inc(Levels, Ord(not IsInString));
+      ']', '}': Dec(Levels, Ord(not IsInString));
+    end;
+    if Levels > MostLevels then
+      raise Exception.Create('it is nested too deeply');
+    Inc(Index);
+  end;
+  Result := GetJSON(Text);
+end;
+
 // Adds each object of a list that has blocks and bytes.
 procedure AddList(Amounts: TAmounts; List: TJSONArray);
 var
@@ -218,7 +244,7 @@ begin
   Data := nil;
   Result := TAmounts.Create;
   try
-    Data := GetJSON(Text);
+    Data := TextToJson(Text);
     ReadLists(Result, Data as TJSONObject, FileName, Value);
   except
     Data.Free;
@@ -631,7 +657,7 @@ begin
     Text := DataOfPage(Text);
   Data := nil;
   try
-    Data := GetJSON(Text);
+    Data := TextToJson(Text);
   except
     on Exception do ; // it is no JSON
   end;
