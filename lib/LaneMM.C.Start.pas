@@ -25,7 +25,8 @@ implementation
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.OsProcess, LaneMM.Engine,
   LaneMM.SettingsState, LaneMM.Settings, LaneMM.SettingMessages,
-  LaneMM.DebugState, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Frames,
+  LaneMM.DebugState, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Background,
+  LaneMM.C.Frames,
   LaneMM.C.Manager, LaneMM.C.Roots;
 
 // A word that build.sh defines: in liblanemm.a the handle by which libc knows a library, nil in a
@@ -107,6 +108,7 @@ end;
 procedure ExitReached(Status: LongInt; Argument: Pointer); cdecl;
 begin
   ExitCode := Status;
+  BackgroundEnd;
   if Settings.Values[opLeaks] <> 0 then
     EmptyLibc;
   WatchEnd;
@@ -147,6 +149,7 @@ procedure LibraryUnload; cdecl; [public, alias: 'lanemm_unload'];
 begin
   if not Process.IsStarted or Process.StaysLoaded then
     Exit;
+  BackgroundEnd;
   WatchEnd;
   WatchUnload;
   Debug.IsStarted := False; // its tables are gone
@@ -155,8 +158,10 @@ end;
 function LibraryConfigure(Words: PAnsiChar): Boolean;
 begin
   Result := LibraryStart and SettingsRead(Words, 'lanemm_configure');
-  if Process.IsStarted then
-    WatchApply;
+  if not Process.IsStarted then
+    Exit;
+  WatchApply;
+  BackgroundApply;
 end;
 
 // ---------------------------------------------------------------------------- start
@@ -188,6 +193,14 @@ begin
     MarkForks;
   ManagerStart;
   WatchStart;
+end;
+
+// Called when the library is loaded, and as a constructor of a program; a plug-in starts at its
+// first block.
+procedure Initialize; cdecl; [public, alias: 'lanemm_initialize'];
+begin
+  if BackgroundStays and LibraryStart then
+    BackgroundApply;
 end;
 
 end.

@@ -30,7 +30,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Purge, LaneMM.Walk,
   LaneMM.Stats, LaneMM.Text, LaneMM.Version, LaneMM.GuardPages, LaneMM.ClassStates, LaneMM.Watch,
-  LaneMM.C.Errno,
+  LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.Pressure, LaneMM.C.Errno, LaneMM.C.Background,
   LaneMM.C.Start;
 
 type
@@ -326,6 +326,25 @@ end;
 function WriteLogs: LongInt; cdecl; [public, alias: 'lanemm_write_logs'];
 begin
   Result := Ord(WatchWrite);
+end;
+
+// ---------------------------------------------------------------------------- pressure
+
+// A call of C and one of Pascal have their arguments in the same places.
+function OnPressure(Call: TPressureCall; Context: Pointer): LongInt; cdecl;
+  [public, alias: 'lanemm_on_pressure'];
+begin
+  if not LibraryStart then
+    Exit(0);
+  Settings.HasContainer := True;
+  WatchApply;
+  Result := Ord(BackgroundStart and PressureOn(Call, Context));
+end;
+
+function OffPressure(Call: TPressureCall; Context: Pointer): LongInt; cdecl;
+  [public, alias: 'lanemm_off_pressure'];
+begin
+  Result := Ord(PressureOff(Call, Context));
 end;
 
 end.

@@ -72,11 +72,11 @@ link_old_threads() {
 link_shared() {
   link_old_threads
   printf '%s\n' '.section .note.GNU-stack' '.section .rodata' '.balign 8' '.globl lanemm_module' \
-    'lanemm_module: .quad 0' | as -o "$out/module.o"
+    'lanemm_module: .quad 0' '.globl lanemm_header' 'lanemm_header: .quad 0' | as -o "$out/module.o"
   rm -rf "$out/.debug"
   gcc -shared -nostartfiles -Wl,--version-script=$map -Wl,-soname=$soname -Wl,--build-id=sha1 \
     -Wl,--gc-sections -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,-z,nodelete \
-    -Wl,-init=lanemm_start -o "$out/$file" "$out"/units/*.o "$out/module.o" "$out/threads.so"
+    -Wl,-init=lanemm_initialize -o "$out/$file" "$out"/units/*.o "$out/module.o" "$out/threads.so"
   ln -sf "$file" "$out/$soname"
   ln -sf "$soname" "$out/liblanemm.so"
 }
@@ -95,14 +95,15 @@ link_static() {
   roots=$(sed 's/^/-u /' "$out/names")
   objects=$(ls "$out"/units/*.o | grep -v -e Operators -e DeepBind)
   # A reference that is not weak has the linker of the program take on_exit out of libc. The handle of
-  # the module is nil in a program. The others are a constructor, see LaneMM.C.Unwind, and a finalizer,
-  # see LaneMM.C.Start: the first of a library's, which are called from the last to the first.
+  # the module is nil in a program. The others are constructors, see LaneMM.C.Unwind and LaneMM.C.Start, and a finalizer,
+  # see LaneMM.C.Start, too: the first of a library's, which are called from the last to the first.
   printf '%s\n' '.section .note.GNU-stack' .data '.globl lanemm_on_exit' 'lanemm_on_exit: .quad on_exit' \
     '.hidden __dso_handle' '.globl lanemm_module' 'lanemm_module: .quad __dso_handle' \
+    '.hidden __ehdr_start' '.globl lanemm_header' 'lanemm_header: .quad __ehdr_start' \
     '.section .fini_array.00000, "aw", @fini_array' '.balign 8' '.globl lanemm_finalizer' \
     'lanemm_finalizer: .quad lanemm_unload' \
     '.section .init_array, "aw", @init_array' '.balign 8' '.globl lanemm_constructor' \
-    'lanemm_constructor: .quad lanemm_search_is_ready' | as -o "$out/keep.o"
+    'lanemm_constructor: .quad lanemm_search_is_ready, lanemm_initialize' | as -o "$out/keep.o"
   # shellcheck disable=SC2086 # lists
   ld -r --gc-sections $roots -u lanemm_on_exit -u lanemm_constructor -u lanemm_finalizer \
     -o "$out/lanemm.o" $objects "$out/keep.o"

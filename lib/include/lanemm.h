@@ -80,6 +80,21 @@ int lanemm_configure(const char *words);
  * Returns 0 if a file could not be written. */
 int lanemm_write_logs(void);
 
+/* Has call called once a second while the container is near its limit of memory: it has used bytes of
+ * limit; or while its tasks wait for memory: limit may be 0 then. call is to shrink a cache. A thread of
+ * the library's calls it, which is started now (the setting `background`; `limit=container` is switched
+ * on, too) and holds no lock; call takes those of the cache, and uses the heap. Returns 0, and calls
+ * nothing, if the thread cannot be started, in a library that can be unloaded, or when 16 calls are
+ * registered. Not from a signal handler. */
+int lanemm_on_pressure(void (*call)(unsigned long long used, unsigned long long limit, void *context),
+                       void *context);
+
+/* Takes back what lanemm_on_pressure has registered with the same arguments. Waits for a call under
+ * way, so the calling thread holds no lock that call takes; not inside of call. Returns 0 if it is not
+ * registered. */
+int lanemm_off_pressure(void (*call)(unsigned long long used, unsigned long long limit, void *context),
+                        void *context);
+
 /* A region: memory that belongs together, is limited, seen, and freed at once; 0 is none. In C++
  * lanemm_pmr.h has a std::pmr::memory_resource over one. */
 typedef size_t lanemm_region;

@@ -449,8 +449,11 @@ begin
 end;
 
 procedure WatchConfine;
+var
+  Most: NativeUInt;
 begin
-  if Settings.Values[opCalls] <= NativeUInt(Ord(Process.IsMalloc)) then
+  Most := Ord(Process.IsMalloc and not IsSet(opBackground));
+  if Settings.Values[opCalls] <= Most then
     ProcessConfine;
 end;
 

@@ -33,6 +33,18 @@ procedure PurgeNotify;
 procedure PurgeRequest;
 /// Wakes the thread that purges, or starts it, if there is work; returns whether there is one.
 function PurgeWake: Boolean;
+/// Takes the place of the thread that purges for one that the caller starts, and which calls
+/// PurgeRun: in the C library, which starts none by itself. False when there is one, or when the
+/// main thread has ended.
+function PurgeClaim: Boolean;
+/// Gives the place up: the thread could not be started.
+procedure PurgeGiveUp;
+/// Purges until PurgeDismiss is called, or the main thread ends.
+procedure PurgeRun;
+/// Tells the thread that purges to end. False when there is none.
+function PurgeDismiss: Boolean;
+/// Takes that back. False if the thread has ended, or is about to.
+function PurgeRecall: Boolean;
 /// PurgeNotify after a thread has ended, which may have left spans behind.
 procedure PurgeNotifyOfEnd;
 
@@ -293,11 +305,13 @@ end;
 // ---------------------------------------------------------------------------- purge thread
 
 const
-  // Values of Process.PurgeState. Refused: there is no thread, or it is about to end.
+  // Values of Process.PurgeState. Refused: there is no thread, or it is about to end. Dismissed: it
+  // ends at its next look, as if it had never been started, unless it is recalled before.
   NotStarted = 0;
   Running = 1;
   Parked = 2;
   Refused = 3;
+  Dismissed = 4;
 
   // Calls between two reads of the clock.
   ClockInterval = 16;
@@ -342,8 +356,7 @@ begin
     Call;
 end;
 
-// The purge thread.
-procedure RunThread;
+procedure PurgeRun;
 begin
   Process.PurgeThread := OsThreadId;
   repeat
@@ -364,17 +377,44 @@ begin
       Continue;
     OsWait(Process.PurgeState, Parked);
     CompareAndSwap(Process.PurgeState, Parked, Running); // after a spurious wakeup
-  until LoadAcquire(Process.PurgeState) = Refused;
+  until (LoadAcquire(Process.PurgeState) = Refused)
+    or CompareAndSwap(Process.PurgeState, Dismissed, NotStarted);
   Process.PurgeThread := 0;
+end;
+
+function PurgeClaim: Boolean;
+begin
+  Result := CompareAndSwap(Process.PurgeState, NotStarted, Running)
+    or (Process.PurgeThread = 0) and CompareAndSwap(Process.PurgeState, Refused, Running);
+end;
+
+function PurgeDismiss: Boolean;
+begin
+  // A thread that parks or wakes at this moment changes the state once more.
+  repeat
+    Result := CompareAndSwap(Process.PurgeState, Running, Dismissed)
+      or CompareAndSwap(Process.PurgeState, Parked, Dismissed);
+  until Result or not (LoadAcquire(Process.PurgeState) in [Running, Parked]);
+  OsWake(Process.PurgeState);
+end;
+
+function PurgeRecall: Boolean;
+begin
+  Result := CompareAndSwap(Process.PurgeState, Dismissed, Running);
+end;
+
+procedure PurgeGiveUp;
+begin
+  StoreRelease(Process.PurgeState, Refused);
 end;
 
 procedure StartThread;
 begin
   if IsLibrary or Process.IsConfined or not Process.HasThreads then
-    StoreRelease(Process.PurgeState, Refused)
+    PurgeGiveUp
   else if CompareAndSwap(Process.PurgeState, NotStarted, Running) then
-    if not OsThreadStart(RunThread) then
-      StoreRelease(Process.PurgeState, Refused);
+    if not OsThreadStart(PurgeRun) then
+      PurgeGiveUp;
 end;
 
 // Writes the black box at a new peak.

@@ -24,7 +24,7 @@ uses
 
 function SweepRequest: Boolean;
 begin
-  // Full barrier: the purge thread sees the request, or is seen parked. Pairs with RunThread in
+  // Full barrier: the purge thread sees the request, or is seen parked. Pairs with PurgeRun in
   // LaneMM.Purge.
   Result := (LoadAcquire(Process.SweepWanted) = 0) and (Swap(Process.SweepWanted, 1) = 0);
 end;

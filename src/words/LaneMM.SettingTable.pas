@@ -105,6 +105,8 @@ const
       Help: '0: no status page, which shows the process to the tool lanemm'),
     (Name: 'attach'; Kind: okNumber; Initial: 1;
       Help: '0: no requests of the tool lanemm are taken; 2: a thread waits for them'),
+    (Name: 'background'; Kind: okSwitch; Initial: 0;
+      Help: 'C library: a thread returns free memory also while no call comes'),
     (Name: 'calls'; Kind: okNumber; Initial: 1;
       Help: '0: no system calls but those of glibc''s malloc while the program runs; 1: so in the'
         + ' C library'),

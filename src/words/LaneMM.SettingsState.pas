@@ -21,7 +21,8 @@ type
   /// The settings; LaneMM.Settings has their names.
   TOption = (opOff, opHelp, opQuiet, opContention, opGrowth, opProfile, opPprof, opFolded,
     opSpeedscope, opHtml, opJson, opTop, opLeast, opDepth, opHide, opRate, opTemporary, opEvery,
-    opKeep, opBlackBox, opRecord, opRecordMost, opSignal, opLive, opAttach, opCalls, opHuge, opLog,
+    opKeep, opBlackBox, opRecord, opRecordMost, opSignal, opLive, opAttach,
+    opBackground, opCalls, opHuge, opLog,
     opLogMost, opSyslog, opDump, opEvent,
     opStacks, opAbort, opHard, opLeaks, opLeaksExit, opLeaksDump, opLeaksFormat, opLeaksIgnore,
     opDebug, opDebugExit, opDebugAbort, opCheck, opQuarantine, opFill, opFreeFill, opErase,

@@ -66,7 +66,7 @@ run_on() {
 }
 
 build() {
-  for program in $programs hardened without confined; do
+  for program in $programs hardened without confined background; do
     # shellcheck disable=SC2086 # a list of flags
     gcc $compiler_flags -o "$out/$program" "tests/c/$program.c" -lpthread -ldl
   done
@@ -78,6 +78,7 @@ build() {
     gcc $compiler_flags -o "$out/foreign" tests/c/foreign.c -lpthread -ldl
     gcc $compiler_flags -o "$out/status" tests/c/status.c -L"$lib" -llanemm -Wl,-rpath,"$lib"
     g++ $compiler_flags -x c++ -fsyntax-only tests/c/status.c
+    gcc $compiler_flags -o "$out/pressure" tests/c/pressure.c -lpthread -L"$lib" -llanemm -Wl,-rpath,"$lib"
     gcc $compiler_flags -o "$out/regions" tests/c/regions.c -lpthread -L"$lib" -llanemm -Wl,-rpath,"$lib"
     gcc $compiler_flags -o "$out/checkpoints" tests/c/checkpoints.c -lpthread -L"$lib" -llanemm -Wl,-rpath,"$lib"
     gcc $compiler_flags -o "$out/counts" tests/c/counts.c -lpthread -L"$lib" -llanemm -Wl,-rpath,"$lib"
@@ -269,6 +270,10 @@ export FORKS=20
 # A tool that asks each process of the machine (lanemm ps) would have it make other calls.
 run confined release env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=live=0 "$out/confined"
 run limits data env "LD_PRELOAD=$lib/liblanemm.so" "$out/limits" data
+run background release env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=background "$out/background" "$root/$out/plugin.so"
+run background leaks env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=background,quiet,leaks,leaks:exit=9 "$out/background"
+mkdir -p "$out/group"
+run pressure linked "$out/pressure" "$root/$out/group"
 run plugins leaks env "LD_PRELOAD=$lib/liblanemm.so" \
   "LANEMM=leaks,leaks:exit=9,log=$root/$out/plugins.log" "$out/plugins" "$root/$out/plugin.so"
 run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 40
@@ -331,6 +336,10 @@ if [ $quick = no ]; then
   run_static_stacks
   run_static_debug
   run_static_frames
+  run background checked env "LD_PRELOAD=$checked/liblanemm.so" LANEMM=background "$out/background"
+  # shellcheck disable=SC2086 # a list of flags
+  gcc $compiler_flags -w -static -o "$out/background-static" tests/c/background.c "$lib/liblanemm.a" 2> /dev/null
+  run background static env LANEMM=background "$out/background-static"
   run failing starved sh tests/c/failing.sh "$lib/liblanemm.so" --short starved
   run_privileged
   run install release sh tests/c/install.sh

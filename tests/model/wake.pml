@@ -4,8 +4,9 @@
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
  *   LaneMM.Purge
- *     RunThread: OsWaitMs PurgeState ProcessPurge SweepRequest HasWork CompareAndSwap PurgeState HasWork
+ *     PurgeRun: OsWaitMs PurgeState ProcessPurge SweepRequest HasWork CompareAndSwap PurgeState HasWork
  *       CompareAndSwap PurgeState OsWait PurgeState CompareAndSwap PurgeState LoadAcquire PurgeState
+ *       CompareAndSwap PurgeState
  *     HasWork: SweepIsRequested ShardsHaveWarm
  *     PurgeWake: LoadAcquire PurgeState HasWork CompareAndSwap PurgeState OsWake PurgeState
  *       SweepIsRequested LoadAcquire PurgeState
@@ -572,7 +573,7 @@ proctype Shelver() {                                           /* ShelveHeap */
 }
 
 /* Kept runs (GiveBack, and the SweepRequest of this thread for them) are not modelled. */
-proctype PurgeThread() {                                       /* RunThread, ProcessPurge */
+proctype PurgeThread() {                                       /* PurgeRun, ProcessPurge */
   bool r;
 #ifdef WANT_BY_STORE
   bool late;

@@ -1,0 +1,191 @@
+/// The thread that purges, in the library: the setting `background`, and calls at memory pressure.
+//
+// Owns:       Background; the thread.
+// Invariants: the thread is started by pthread_create in ordinary calls alone: when the library is
+//             initialized, by its own functions, and after fork; never within malloc, which libc
+//             calls under locks of its own. It has all signals of the program blocked, and those of
+//             libc not: setuid waits for each thread. It is ended before fork, unless it is in a
+//             call of the program's, and started again in the parent and in the child; a child that
+//             was not made by libc's fork has none. A library that can be unloaded has none.
+// Callers:    BackgroundApply, BackgroundEnd: one thread at a time. The fork handlers: libc.
+// Progress:   a fork waits for the thread, 100 ms at most.
+unit LaneMM.C.Background;
+
+{$I ../src/LaneMM.inc}
+
+interface
+
+/// Returns whether this code stays: in liblanemm.so and in a program, not in a library that may be
+/// unloaded.
+function BackgroundStays: Boolean;
+/// Starts or ends the thread as the setting says. An ordinary call.
+procedure BackgroundApply;
+/// Starts the thread as if the setting said so; returns whether there is one.
+function BackgroundStart: Boolean;
+/// Ends the thread, at the end of the program.
+procedure BackgroundEnd;
+
+implementation
+
+uses
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Purge,
+  LaneMM.SettingsState;
+
+const
+  SetMask = 2;
+  Joined = 2; // value of HasEnded
+
+type
+  // libc's sigset_t.
+  TSignalSet = array[0..15] of UInt64;
+
+  TBackground = record
+    Thread: NativeUInt;    // libc's number of the thread
+    IsOn: TAtomicWord;     // 1: there is a thread, or was when the process forked
+    HasEnded: TAtomicWord; // 1: it can be joined without a wait; or Joined
+    HandlesForks: Boolean;
+  end;
+
+var
+  Background: TBackground;
+
+function LibcCreate(out Id: NativeUInt; Attributes, Routine, Argument: Pointer): LongInt; cdecl;
+  external name 'pthread_create';
+function LibcJoin(Id: NativeUInt; Answer: Pointer): LongInt; cdecl; external name 'pthread_join';
+function LibcMask(How: LongInt; New, Old: Pointer): LongInt; cdecl;
+  external name 'pthread_sigmask';
+function LibcFill(out Signals: TSignalSet): LongInt; cdecl; external name 'sigfillset';
+function LibcAtFork(Prepare, Parent, Child, Library_: Pointer): LongInt; cdecl;
+  weakexternal name '__register_atfork';
+
+// A word that build.sh defines: in liblanemm.a the address of the header of the program or library that
+// it is linked into; in liblanemm.so nil.
+procedure HeaderWord; external name 'lanemm_header';
+function LibcAuxiliary(Kind: NativeUInt): NativeUInt; cdecl; external name 'getauxval';
+
+function BackgroundStays: Boolean;
+const
+  ProgramHeaders = 3; // AT_PHDR: they follow the header of the program
+  LongestHeader = 4096;
+var
+  Header: NativeUInt;
+begin
+  Header := PNativeUInt(@HeaderWord)^;
+  Result := (Header = 0)
+    or (NativeUInt(LibcAuxiliary(ProgramHeaders) - Header) < LongestHeader);
+end;
+
+function RunThread(Argument: Pointer): Pointer; cdecl;
+begin
+  PurgeRun;
+  StoreRelease(Background.HasEnded, 1); // after all that it has done. Pairs with Join
+  OsWakeAll(Background.HasEnded);
+  Result := nil;
+end;
+
+// Starts the thread if the place is free.
+procedure Start;
+var
+  All, Before: TSignalSet;
+begin
+  if not PurgeClaim then
+    Exit;
+  StoreRelease(Background.HasEnded, 0);
+  LibcFill(All); // but for libc's own
+  LibcMask(SetMask, @All, @Before);
+  if LibcCreate(Background.Thread, nil, @RunThread, nil) = 0 then
+    StoreRelease(Background.IsOn, 1)
+  else
+    PurgeGiveUp;
+  LibcMask(SetMask, @Before, nil);
+end;
+
+// Joins the thread, which has ended or is about to.
+procedure Join;
+begin
+  while LoadAcquire(Background.HasEnded) = 0 do
+    OsWaitMs(Background.HasEnded, 0, 1);
+  if Swap(Background.HasEnded, Joined) <> Joined then
+    LibcJoin(Background.Thread, nil);
+end;
+
+// Tells the thread to end, and waits for that a bounded time: it may be in a call of the program's,
+// which waits for a lock of the calling thread.
+procedure Finish;
+const
+  MostRounds = 100;
+  RoundMs = 1;
+var
+  Round: Cardinal;
+begin
+  if OsThreadId = Process.PurgeThread then
+    Exit;
+  if not PurgeDismiss then
+  begin
+    StoreRelease(Background.IsOn, 0); // the main thread has ended
+    Exit;
+  end;
+  for Round := 1 to MostRounds do
+    if LoadAcquire(Background.HasEnded) = 0 then
+      OsWaitMs(Background.HasEnded, 0, RoundMs);
+  if LoadAcquire(Background.HasEnded) <> 0 then
+    Join;
+end;
+
+// ---------------------------------------------------------------------------- fork
+
+procedure BeforeFork; cdecl;
+begin
+  if LoadAcquire(Background.IsOn) = 1 then
+    Finish;
+end;
+
+procedure AfterFork; cdecl;
+begin
+  if (LoadAcquire(Background.IsOn) = 0) or (OsThreadId = Process.PurgeThread) or PurgeRecall then
+    Exit;
+  Join;
+  Start;
+end;
+
+// The thread that forked is the only one. The engine recovers before another one starts.
+procedure ChildStarted; cdecl;
+begin
+  if LoadAcquire(Background.IsOn) = 0 then
+    Exit;
+  LockRecover;
+  Start;
+end;
+
+// ---------------------------------------------------------------------------- all
+
+procedure BackgroundEnd;
+begin
+  if Swap(Background.IsOn, 0) = 1 then
+    Finish;
+end;
+
+procedure BackgroundApply;
+begin
+  if not IsSet(opBackground) then
+  begin
+    BackgroundEnd;
+    Exit;
+  end;
+  if not BackgroundStays or (Settings.Values[opCalls] = 0) then
+    Exit;
+  if not Background.HandlesForks then
+    LibcAtFork(@BeforeFork, @AfterFork, @ChildStarted, nil);
+  Background.HandlesForks := True;
+  if LoadAcquire(Background.IsOn) = 0 then
+    Start;
+end;
+
+function BackgroundStart: Boolean;
+begin
+  Settings.Values[opBackground] := 1;
+  BackgroundApply;
+  Result := LoadAcquire(Background.IsOn) = 1;
+end;
+
+end.
