@@ -12,15 +12,11 @@ interface
 
 uses
   LaneMM.Layout, LaneMM.Stats, LaneMM.Text, LaneMM.ElfFile, LaneMM.CallSites,
-  LaneMM.OsGroup, LaneMM.OsFiles;
+  LaneMM.OsGroup, LaneMM.BoxThreads;
 
 const
   /// Modules that a box names.
   MostBoxModules = 128;
-  /// Call sites with most bytes in use that it has, and as many with most at the peak.
-  MostBoxSites = 24;
-  /// Threads whose bytes it adds up.
-  MostBoxThreads = 256;
   /// Distance of two times when the call sites in use are kept, in seconds, and number of those.
   BoxEarlierSeconds = 10;
   BoxEarlierCount = 3;
@@ -49,33 +45,12 @@ type
     Path: TPath;              //< owner  its file
   end;
 
-  /// Call sites or threads, those with most bytes first.
-  TBoxTop = record
-    Seconds: UInt64;                                  //< owner  when, in seconds since 1970
-    Count: NativeUInt;                                //< owner  keys
-    Keys: array[0..MostBoxSites - 1] of NativeUInt;   //< owner  sites, or numbers of threads
-    Bytes: array[0..MostBoxSites - 1] of NativeUInt;  //< owner  their bytes
-  end;
   /// The call sites of a state, and for each the class of one of its blocks.
   TBoxSites = record
     Count: NativeUInt;                                      //< owner  sites
     Found: NativeUInt;                                      //< owner  of them, those with a class
-    Sites: array[0..2 * MostBoxSites - 1] of PSite;         //< owner  the sites
-    ClassIds: array[0..2 * MostBoxSites - 1] of NativeUInt; //< owner  see SampleClass
-  end;
-
-  /// The sampled bytes in use of a thread.
-  TBoxThread = record
-    Id: NativeUInt;    //< owner  its number; 0: an unused entry
-    Bytes: NativeUInt; //< owner  bytes
-  end;
-  /// The threads that run.
-  TBoxThreads = record
-    Total: UInt64;     //< owner  all of them
-    SeenMs: Cardinal;  //< owner  OsNowMs when they were counted
-    Top: TBoxTop;      //< owner  those with most bytes, then any
-    Names: array[0..MostBoxSites - 1] of TThreadName;     //< owner  their names
-    Sums: array[0..MostBoxThreads - 1] of TBoxThread;     //< owner  by number, a hash table
+    Sites: array[0..2 * MostBoxKeys - 1] of PSite;         //< owner  the sites
+    ClassIds: array[0..2 * MostBoxKeys - 1] of NativeUInt; //< owner  see SampleClass
   end;
 
   PBoxState = ^TBoxState;
@@ -96,6 +71,7 @@ type
     InUse, Peak: TBoxTop;    //< owner  call sites with most bytes in use, and at the peak
     Earlier: array[0..BoxEarlierCount - 1] of TBoxTop; //< owner  InUse of before, last one first
     Threads: TBoxThreads;    //< owner  the threads
+    HeldBytes: UInt64;       //< owner  usable bytes in use of all sites
     Sites: TBoxSites;        //< owner  both
     Sizes: TClassStatuses;   //< owner  blocks by size
     Name: TPath;             //< owner  the name of a class
@@ -198,33 +174,6 @@ end;
 
 // ---------------------------------------------------------------------------- sites
 
-procedure TopAdd(var Top: TBoxTop; Key, Bytes: NativeUInt);
-var
-  Index: NativeUInt;
-begin
-  if (Bytes = 0) or (Top.Count = MostBoxSites) and (Bytes <= Top.Bytes[MostBoxSites - 1]) then
-    Exit;
-  if Top.Count < MostBoxSites then
-    Inc(Top.Count);
-  Index := Top.Count - 1;
-  while (Index > 0) and (Top.Bytes[Index - 1] < Bytes) do
-  begin
-    Top.Keys[Index] := Top.Keys[Index - 1];
-    Top.Bytes[Index] := Top.Bytes[Index - 1];
-    Dec(Index);
-  end;
-  Top.Keys[Index] := Key;
-  Top.Bytes[Index] := Bytes;
-end;
-
-// Returns the index of a key; Top.Count: it is not there.
-function TopFind(const Top: TBoxTop; Key: NativeUInt): NativeUInt;
-begin
-  Result := 0;
-  while (Result < Top.Count) and (Top.Keys[Result] <> Key) do
-    Inc(Result);
-end;
-
 procedure ListAdd(var Listed: TBoxSites; const Top: TBoxTop);
 var
   Index, Before: NativeInt;
@@ -243,26 +192,6 @@ begin
   end;
 end;
 
-// Adds bytes of a thread; where the table is crowded, none.
-procedure AddOfThread(var Threads: TBoxThreads; Id, Bytes: NativeUInt);
-const
-  MostProbes = 8;
-var
-  Probe: NativeUInt;
-  Sum: ^TBoxThread;
-begin
-  for Probe := Id to Id + MostProbes - 1 do
-  begin
-    Sum := @Threads.Sums[Probe mod MostBoxThreads];
-    if Sum^.Id = 0 then
-      Sum^.Id := Id;
-    if Sum^.Id <> Id then
-      Continue;
-    Inc(Sum^.Bytes, Bytes);
-    Exit;
-  end;
-end;
-
 // Adds the bytes to the thread of the block; takes its class for its site, unless it has one.
 procedure SeeSample(const Sample: TSample; Context: Pointer);
 var
@@ -271,7 +200,8 @@ var
 begin
   // The record of a thread that has ended has no number, or that of the next thread that uses it.
   if (Sample.Heap <> nil) and (Sample.Heap^.ThreadNumber <> 0) then
-    AddOfThread(PBoxState(Context)^.Threads, Sample.Heap^.ThreadNumber, Sample.Bytes);
+    BoxAddOfThread(PBoxState(Context)^.Threads, Sample.Heap^.ThreadNumber,
+      Sample.Bytes + NativeUInt(Sample.UsableSize - Sample.Size) * Sample.Count);
   Listed := @PBoxState(Context)^.Sites;
   if Listed^.Found = Listed^.Count then
     Exit;
@@ -281,6 +211,26 @@ begin
       Listed^.ClassIds[Index] := SampleClass(Sample);
       Inc(Listed^.Found);
     end;
+end;
+
+// Returns the usable bytes in use of a site: what the samples stand for, with the slack.
+function HeldBytes(Site: PSite): NativeUInt;
+begin
+  Result := Remaining(Site^.Bytes, Site^.FreedBytes) + Remaining(Site^.Slack, Site^.FreedSlack);
+end;
+
+// Returns those at the peak. Where that is past, their slack is estimated by that of all blocks of
+// the site.
+function PeakHeldBytes(Site: PSite; out Count: NativeUInt): NativeUInt;
+var
+  All: NativeUInt;
+begin
+  SitePeak(Site, Count, Result);
+  if Result = Remaining(Site^.Bytes, Site^.FreedBytes) then
+    Exit(HeldBytes(Site));
+  All := LoadAcquire(Site^.Bytes);
+  if All <> 0 then
+    Inc(Result, NativeUInt(Trunc(Result / All * LoadAcquire(Site^.Slack))));
 end;
 
 procedure FindSites(var State: TBoxState);
@@ -293,6 +243,7 @@ begin
   State.Peak.Count := 0;
   State.Sites.Count := 0;
   State.Sites.Found := 0;
+  State.HeldBytes := 0;
   FillChar(State.Threads.Sums, SizeOf(State.Threads.Sums), 0);
   if LoadAcquire(Observe.SiteKeys) = 0 then
     Exit;
@@ -301,9 +252,9 @@ begin
     Site := SiteAt(Index);
     if (Site = nil) or (Site^.Kind <> siAllocation) then
       Continue;
-    TopAdd(State.InUse, NativeUInt(Site), Remaining(Site^.Bytes, Site^.FreedBytes));
-    SitePeak(Site, Count, Bytes);
-    TopAdd(State.Peak, NativeUInt(Site), Bytes);
+    BoxTopAdd(State.InUse, NativeUInt(Site), HeldBytes(Site));
+    Inc(State.HeldBytes, HeldBytes(Site));
+    BoxTopAdd(State.Peak, NativeUInt(Site), PeakHeldBytes(Site, Count));
   end;
   ListAdd(State.Sites, State.InUse);
   ListAdd(State.Sites, State.Peak);
@@ -350,11 +301,11 @@ begin
     JsonAddText(Text, 'class', @State.Name);
   end;
   JsonAddNumber(Text, 'blocks', Remaining(Site^.Count, Site^.FreedCount));
-  JsonAddNumber(Text, 'bytes', Remaining(Site^.Bytes, Site^.FreedBytes));
-  SitePeak(Site, Count, Bytes);
+  JsonAddNumber(Text, 'bytes', HeldBytes(Site));
+  Bytes := PeakHeldBytes(Site, Count);
   JsonAddNumber(Text, 'peak_blocks', Count);
   JsonAddNumber(Text, 'peak_bytes', Bytes);
-  Before := TopFind(State.Earlier[BoxEarlierCount - 1], NativeUInt(Site));
+  Before := BoxTopFind(State.Earlier[BoxEarlierCount - 1], NativeUInt(Site));
   if Before < State.Earlier[BoxEarlierCount - 1].Count then
     JsonAddNumber(Text, 'earlier_bytes', State.Earlier[BoxEarlierCount - 1].Bytes[Before]);
   JsonOpen(Text, 'stack', '[');
@@ -372,67 +323,6 @@ begin
   for Index := 0 to NativeInt(State.Sites.Count) - 1 do
     if Text.Length <= SitesLimit then
       AddSite(Text, State, State.Sites.Sites[Index], State.Sites.ClassIds[Index]);
-  TextAdd(Text, ']');
-end;
-
-// ---------------------------------------------------------------------------- threads
-
-// Lists a thread behind those with bytes, where there is space.
-procedure ListThread(var Top: TBoxTop; Id: NativeUInt);
-begin
-  if (Top.Count = MostBoxSites) or (TopFind(Top, Id) < Top.Count) then
-    Exit;
-  Top.Keys[Top.Count] := Id;
-  Top.Bytes[Top.Count] := 0;
-  Inc(Top.Count);
-end;
-
-procedure SeeThread(Id: Cardinal; Context: Pointer);
-var
-  Threads: ^TBoxThreads;
-begin
-  Threads := Context;
-  Inc(Threads^.Total);
-  ListThread(Threads^.Top, Id);
-end;
-
-// Lists the threads and reads their names. Asks the system which there are at most once in as many
-// milliseconds as there are.
-procedure FindThreads(var Threads: TBoxThreads);
-var
-  Before: TBoxTop;
-  Index: NativeInt;
-begin
-  Before := Threads.Top;
-  Threads.Top.Count := 0;
-  for Index := 0 to MostBoxThreads - 1 do
-    TopAdd(Threads.Top, Threads.Sums[Index].Id, Threads.Sums[Index].Bytes);
-  if Cardinal(OsNowMs - Threads.SeenMs) >= Threads.Total then
-  begin
-    Threads.SeenMs := OsNowMs;
-    Threads.Total := 0;
-    OsVisitThreads(SeeThread, @Threads);
-  end
-  else
-    for Index := 0 to NativeInt(Before.Count) - 1 do
-      ListThread(Threads.Top, Before.Keys[Index]);
-  for Index := 0 to NativeInt(Threads.Top.Count) - 1 do
-    OsThreadName(Threads.Top.Keys[Index], Threads.Names[Index]);
-end;
-
-procedure AddThreads(var Text: TText; const Threads: TBoxThreads);
-var
-  Index: NativeInt;
-begin
-  JsonOpen(Text, 'threads', '[');
-  for Index := 0 to NativeInt(Threads.Top.Count) - 1 do
-  begin
-    JsonOpenItem(Text);
-    JsonAddNumber(Text, 'thread', Threads.Top.Keys[Index]);
-    JsonAddText(Text, 'name', @Threads.Names[Index]);
-    JsonAddNumber(Text, 'bytes', Threads.Top.Bytes[Index]);
-    TextAdd(Text, '}');
-  end;
   TextAdd(Text, ']');
 end;
 
@@ -454,7 +344,7 @@ begin
   JsonAddNumber(Text, 'container', State.Group.Used);
   JsonAddNumber(Text, 'threads', State.Threads.Total);
   JsonAddNumber(Text, 'earlier_time', State.Earlier[BoxEarlierCount - 1].Seconds);
-  JsonAddNumber(Text, 'sampled_in_use', LoadAcquire(Observe.InUseBytes));
+  JsonAddNumber(Text, 'sampled_in_use', State.HeldBytes);
   TextAdd(Text, '}');
 end;
 
@@ -569,11 +459,11 @@ begin
     JsonAddNumber(Text, 'exit_code', State.Ended - 1);
   TextAdd(Text, '}');
   FindSites(State);
-  FindThreads(State.Threads);
+  BoxFindThreads(State.Threads);
   AddHeap(Text, State, Status);
   AddSizes(Text, State);
   AddRegions(Text);
-  AddThreads(Text, State.Threads);
+  BoxAddThreads(Text, State.Threads);
   for Rate := Low(TBoxRate) to High(TBoxRate) do
     AddPoints(Text, State.Points[Rate], RateNames[Rate]);
   AddModules(Text, State);

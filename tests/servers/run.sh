@@ -1,7 +1,7 @@
 #!/bin/sh
 # Looks at real servers under load, as docs/live.md does: redis-server of Debian on liblanemm.so, whose
 # metrics go to Prometheus through a file that node_exporter reads, and demos/Server, whose planted
-# growth three commands find. All loads have a fixed number of requests.
+# growth three commands find; redis-server is killed, too, and its black box read. All loads have a fixed number of requests.
 #
 #   sh tests/servers/run.sh
 set -u
@@ -76,6 +76,7 @@ if grep -aq mallocx "$(command -v redis-server)"; then
   echo 'skipped: redis-server: this one allocates by functions that jemalloc alone has'
 else
   . tests/servers/redis.sh
+  . tests/servers/killed.sh
 fi
 
 # ---------------------------------------------------------------- demos/Server

@@ -11,8 +11,9 @@ uses
 type
   /// A frame of a backtrace.
   TBoxFrame = record
-    Name: string;      //< routine, or module and offset
-    Place: string;     //< file and line; empty: not known
+    Name: string;       //< routine, or module and offset
+    Place: string;      //< file and line; empty: not known
+    Module: string;     //< file of the module
     IsInlined: Boolean; //< it is inlined into the next one
   end;
   TBoxFrames = TArray<TBoxFrame>;
@@ -23,6 +24,7 @@ type
     Names: TFrameNames;
     procedure AddPlaces(Arguments: TArguments);
     procedure AddFrames;
+    function Most(Site: TJSONObject): string;
   public
     /// Opens the box that the first word names; the other words are files and folders with the
     /// modules. A line on stderr for each module without names.
@@ -30,7 +32,7 @@ type
     destructor Destroy; override;
     /// Returns the frames of a call site from the routine on that calls LaneMM.
     function Frames(Site: TJSONObject): TBoxFrames;
-    /// Returns the innermost line of the program; empty: none is known.
+    /// Returns the innermost line outside of the C library; empty: none is known.
     function PlaceOf(Site: TJSONObject): string;
     /// Returns bytes of samples as a part of all that are in use.
     function Share(Bytes: Int64): string;
@@ -96,13 +98,14 @@ begin
 end;
 
 // Returns a frame out of a line of LaneMM.Symbols: `UNIT.ROUTINE  Unit.pas:12  (inlined)`.
-function FrameOf(Line: string): TBoxFrame;
+function FrameOf(Line: string; const Module: string): TBoxFrame;
 const
   Inlined = '  (inlined)';
 var
   After: Integer;
 begin
   Line := Trim(Line);
+  Result.Module := Module;
   Result.IsInlined := Line.EndsWith(Inlined);
   if Result.IsInlined then
     SetLength(Line, Length(Line) - Length(Inlined));
@@ -129,7 +132,7 @@ begin
     if Text = '' then
       Text := Written;
     for Line in Text.Split([#10]) do
-      Insert(FrameOf(Line), Result, Length(Result));
+      Insert(FrameOf(Line, Copy(Written, 1, Pos('+0x', Written) - 1)), Result, Length(Result));
   end;
 end;
 
@@ -138,7 +141,8 @@ var
   Frame: TBoxFrame;
 begin
   for Frame in Frames(Site) do
-    if (Frame.Place <> '') and not Frame.Place.StartsWith('LaneMM.') then
+    if (Frame.Place <> '') and not Frame.Place.StartsWith('LaneMM.')
+      and not Frame.Module.StartsWith('libc.') then
       Exit(Frame.Place);
   Result := '';
 end;
@@ -148,10 +152,27 @@ begin
   Result := Percent(Bytes, Max(Heap('sampled_in_use'), 1));
 end;
 
-function TNamedBox.Sentence: string;
+// Returns the part of the sentence about the call site with most bytes.
+function TNamedBox.Most(Site: TJSONObject): string;
 var
-  Site: TJSONObject;
+  Kind: string;
   Grown, Since: Int64;
+begin
+  Kind := Site.Get('class', 'other');
+  if Kind = 'other' then
+    Kind := 'blocks of no known class';
+  Result := '; ' + Share(Number(Site, 'bytes')) + ' are ' + Kind;
+  if PlaceOf(Site) <> '' then
+    Result := Result + ', allocated at ' + PlaceOf(Site)
+  else if Length(Frames(Site)) > 0 then
+    Result := Result + ', allocated by ' + Frames(Site)[0].Name;
+  Grown := Number(Site, 'bytes') - Number(Site, 'earlier_bytes');
+  Since := Max(1, Seconds - Heap('earlier_time'));
+  if Grown > 0 then
+    Result := Result + Format('; %s of them in the last %s s', [BytesText(Grown), Grouped(Since)]);
+end;
+
+function TNamedBox.Sentence: string;
 begin
   if ExitCode >= 0 then
     Result := Format('Ended with exit code %d at ', [ExitCode])
@@ -168,16 +189,7 @@ begin
   else if Heap('limit_soft') > 0 then
     Result := Result + ' of a soft limit of ' + BytesText(Heap('limit_soft'));
   if List('sites').Count > 0 then
-  begin
-    Site := List('sites').Objects[0];
-    Result := Result + '; ' + Share(Number(Site, 'bytes')) + ' are ' + Site.Get('class', 'blocks');
-    if PlaceOf(Site) <> '' then
-      Result := Result + ', allocated at ' + PlaceOf(Site);
-    Grown := Number(Site, 'bytes') - Number(Site, 'earlier_bytes');
-    Since := Max(1, Seconds - Heap('earlier_time'));
-    if Grown > 0 then
-      Result := Result + Format('; %s of them in the last %s s', [BytesText(Grown), Grouped(Since)]);
-  end;
+    Result := Result + Most(List('sites').Objects[0]);
   Result := Result + '; ' + Grouped(Heap('threads')) + ' threads.';
 end;
 
