@@ -1,8 +1,8 @@
 /// Applies the settings: the entries of the memory manager, the hooks, the signals, the final logs.
 //
 // Owns:       the installed entries of the memory manager; Hooks.RemoteFree, LargeFree, SampledGet,
-//             LimitReached, Corruption and ChildStarted; Debug.FreeWatch, NotedGet, NotedGetZero,
-//             NotedResize; Observe.GrowthCall; Control; the exit code, where `debug:exit` sets it.
+//             LimitReached, Corruption and ChildStarted; Debug.FreeWatch, NotesBehind;
+//             Observe.GrowthBehind, FillBehind; Control; the exit code, where `debug:exit` sets it.
 // Invariants: entries are replaced only while they are LaneMM's: another manager installed in front
 //             of LaneMM stays.
 // Callers:    WatchApply: any thread that holds no lock, after Process.IsStarted. WatchWrite: any
@@ -219,9 +219,7 @@ end;
 // Puts the notes of allocations in front of the entries that allocate blocks.
 procedure UseNotedEntries(var Manager: TMemoryManager);
 begin
-  Debug.NotedGet := Manager.GetMem;
-  Debug.NotedGetZero := Manager.AllocMem;
-  Debug.NotedResize := Manager.ReallocMem;
+  Debug.NotesBehind := Manager;
   Manager.GetMem := NotedGet;
   Manager.AllocMem := NotedGetZero;
   Manager.ReallocMem := NotedRealloc;
@@ -230,11 +228,7 @@ end;
 // Puts the growth counter in front of the entries: blocks grow by a resize, or by a copy.
 procedure UseGrowthEntries(var Manager: TMemoryManager);
 begin
-  Observe.GrowthCall := Manager.ReallocMem;
-  Observe.GetCall := Manager.GetMem;
-  Observe.GetZeroCall := Manager.AllocMem;
-  Observe.FreeCall := Manager.FreeMem;
-  Observe.FreeSizeCall := Manager.FreeMemSize;
+  Observe.GrowthBehind := Manager;
   if not IsSet(opGrowth) then
     Exit;
   Manager.ReallocMem := GrowthRealloc;
@@ -247,8 +241,7 @@ end;
 // Puts the routines that fill new blocks in front of those that allocate and resize them.
 procedure UseFillEntries(var Manager: TMemoryManager);
 begin
-  Observe.GetBehind := Manager.GetMem;
-  Observe.ResizeBehind := Manager.ReallocMem;
+  Observe.FillBehind := Manager;
   Manager.GetMem := EraseGet;
   Manager.ReallocMem := EraseNewRealloc;
 end;
@@ -278,7 +271,7 @@ function WatchDebugIsActive: Boolean;
 var
   Manager: TMemoryManager;
 begin
-  Result := IsInstalled(Manager) and (@Observe.FreeCall = @DebugFree);
+  Result := IsInstalled(Manager) and (@Observe.GrowthBehind.FreeMem = @DebugFree);
 end;
 
 procedure SetEntries;
@@ -425,8 +418,8 @@ begin
   Observe.WriteReport := ProfileWriteQuietly;
   Observe.HoldBlocks := GuardPagesHold;
   Observe.LetGoBlocks := GuardPagesLetGo;
-  if @Observe.GrowthCall = nil then
-    Observe.GrowthCall := BlockRealloc;
+  if @Observe.GrowthBehind.ReallocMem = nil then
+    Observe.GrowthBehind.ReallocMem := BlockRealloc;
 end;
 
 // Returns whether blocks are filled when they are freed or new, or were: then the entries must be

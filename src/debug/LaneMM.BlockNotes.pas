@@ -1,6 +1,6 @@
 /// Notes beside the heap: where each block of the release mode was allocated, and its size.
 //
-// Owns:       Debug.Notes, NotedGet, NotedGetZero, NotedResize.
+// Owns:       Debug.Notes.
 // Layout:     each slice of the heap from Process.Base on has a slot, by parts of 16 MB. That of a
 //             span's first slice leads to the notes of its blocks, in their order. These grow where
 //             the slice comes to have more blocks, and are cut from stocks: a system that charges
@@ -54,11 +54,11 @@ procedure NotesMark(Span: PSpan);
 procedure NoteBlock(P: Pointer; Size: TSize; Frame: NativeUInt);
 /// NoteBlock of a block that was at Before, or still is: then only its size is new.
 procedure NoteResize(Before, P: Pointer; Size: TSize; Frame: NativeUInt);
-/// Allocates a block by Debug.NotedGet, and makes its note.
+/// Allocates a block by Debug.NotesBehind, and makes its note.
 function NotedGet(Size: TSize): Pointer;
-/// Allocates a block of zeros by Debug.NotedGetZero, and makes its note.
+/// Allocates a block of zeros by Debug.NotesBehind, and makes its note.
 function NotedGetZero(Size: TSize): Pointer;
-/// Resizes a block by Debug.NotedResize; one that moves gets a new note.
+/// Resizes a block by Debug.NotesBehind; one that moves gets a new note.
 function NotedRealloc(var P: Pointer; Size: TSize): Pointer;
 
 implementation
@@ -242,14 +242,14 @@ end;
 function NotedGet(Size: TSize): Pointer;
 begin
   AcquireFence; // see SetEntries of LaneMM.Watch
-  Result := Debug.NotedGet(Size);
+  Result := Debug.NotesBehind.GetMem(Size);
   Note(Result, Size, NativeUInt(get_frame));
 end;
 
 function NotedGetZero(Size: TSize): Pointer;
 begin
   AcquireFence; // likewise
-  Result := Debug.NotedGetZero(Size);
+  Result := Debug.NotesBehind.AllocMem(Size);
   Note(Result, Size, NativeUInt(get_frame));
 end;
 
@@ -259,7 +259,7 @@ var
 begin
   AcquireFence; // likewise
   Before := P;
-  Result := Debug.NotedResize(P, Size);
+  Result := Debug.NotesBehind.ReallocMem(P, Size);
   if Result <> nil then
     NoteResize(Before, P, Size, NativeUInt(get_frame));
 end;

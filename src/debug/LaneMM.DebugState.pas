@@ -8,7 +8,7 @@ unit LaneMM.DebugState;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks;
+  LaneMM.Layout, LaneMM.Types;
 
 const
   /// Maximum number of blocks of a parcel.
@@ -139,10 +139,8 @@ type
     Quarantine: TQuarantine;    //< lock Debug  freed blocks; its fields have tags of their own
     Notes: Pointer;             //< const   the parts of LaneMM.BlockNotes; nil: none
     NotesStock: TAtomicWord;    //< shared  the stock that notes are cut from; 0: none yet
-    NotedGet: TSizeCall;        //< racy    allocates blocks for it, see LaneMM.Watch; an old one
-                                //  still does. Never nil once an entry calls it
-    NotedGetZero: TSizeCall;    //< racy    likewise, blocks of zeros
-    NotedResize: TResizeCall;   //< racy    likewise, resizes them
+    NotesBehind: TMemoryManager; //< racy   the routines behind its own, see LaneMM.Watch; an old
+                                //  one still serves
     GuardReaders: TAtomicWord;  //< shared  open calls of GuardPagesHold
     GuardChanges: TAtomicWord;  //< shared  threads in GuardPagesForbid
     LastNumber: TAtomicWord;    //< shared  allocation numbers reserved by threads so far

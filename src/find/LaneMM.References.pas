@@ -242,7 +242,7 @@ end;
 
 procedure FindReferences(var Search: TSearch);
 begin
-  SnapshotSelect(Search.Snapshot, Search.Group, Search.Group);
+  SnapshotSelect(Search.Snapshot, Search.Group, Search.Group, 0);
   SetRange(Search);
   if Search.Bytes = 0 then
     Exit;

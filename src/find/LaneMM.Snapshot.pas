@@ -124,11 +124,9 @@ function SnapshotCount: NativeUInt;
 /// Takes a snapshot of all blocks in use. Blocks without memory for a node are counted in
 /// LostCount; False without memory for the groups: then all blocks are, and there is no group.
 function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
-/// Selects the blocks of the allocation groups First to Last; the others no longer count. Before
-/// SnapshotGroup.
-procedure SnapshotSelect(var Snapshot: TSnapshot; First, Last: Cardinal);
-/// Selects the blocks with allocation numbers above Mark; the others no longer count.
-procedure SnapshotSelectSince(var Snapshot: TSnapshot; Mark: NativeUInt);
+/// Selects the blocks of the allocation groups First to Last with allocation numbers from Since on;
+/// the others no longer count. Before SnapshotGroup.
+procedure SnapshotSelect(var Snapshot: TSnapshot; First, Last: Cardinal; Since: NativeUInt);
 /// Selects the process's own blocks: in a child after fork the inherited ones no longer count.
 procedure SnapshotSelectOwn(var Snapshot: TSnapshot);
 /// Finds the blocks that have items of containers, and fills their Container and Spare.
@@ -519,7 +517,7 @@ begin
     Group^.Most := Node^.Size;
 end;
 
-procedure SnapshotSelect(var Snapshot: TSnapshot; First, Last: Cardinal);
+procedure SnapshotSelect(var Snapshot: TSnapshot; First, Last: Cardinal; Since: NativeUInt);
 var
   Index: NativeInt;
   Node: PNode;
@@ -528,21 +526,8 @@ begin
   for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
   begin
     Node := Snapshot.Nodes + Index;
-    if WalkFind(Node^.Address, Block) and ((Block.Group < First) or (Block.Group > Last)) then
-      Node^.State := nsOther;
-  end;
-end;
-
-procedure SnapshotSelectSince(var Snapshot: TSnapshot; Mark: NativeUInt);
-var
-  Index: NativeInt;
-  Node: PNode;
-  Block: TBlockInfo;
-begin
-  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
-  begin
-    Node := Snapshot.Nodes + Index;
-    if not WalkFind(Node^.Address, Block) or (Block.Number <= Mark) then
+    if WalkFind(Node^.Address, Block)
+      and ((Block.Group < First) or (Block.Group > Last) or (Block.Number < Since)) then
       Node^.State := nsOther;
   end;
 end;

@@ -183,7 +183,7 @@ begin
     LeakListOpenUnknown(List, Snapshot, ltInUse);
     Exit;
   end;
-  SnapshotSelect(Snapshot, First, Last);
+  SnapshotSelect(Snapshot, First, Last, 0);
   SnapshotFindContainers(Snapshot);
   SnapshotGroup(Snapshot);
   LeaksDescribe(Snapshot);

@@ -136,7 +136,7 @@ begin
     LeaveFinished(Snapshot, Search.Finished);
     RootsMarkAll(Snapshot, Frame);
     MarkRegions(Snapshot);
-    SnapshotSelectSince(Snapshot, Search.Mark);
+    SnapshotSelect(Snapshot, 0, High(Cardinal), Search.Mark + 1);
     if Search.IsForReachable then
       CountReachable(Snapshot);
     SnapshotGroup(Snapshot);

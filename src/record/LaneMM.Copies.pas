@@ -20,13 +20,13 @@ uses
 
 /// Creates the table; returns whether it exists. Under no lock, any number of times.
 function CopiesStart: Boolean;
-/// Allocates a block by Observe.GetCall.
+/// Allocates a block by Observe.GrowthBehind.
 function CopiesGet(Size: TSize): Pointer;
-/// Allocates a block by Observe.GetZeroCall.
+/// Allocates a block by Observe.GrowthBehind.
 function CopiesGetZero(Size: TSize): Pointer;
-/// Frees a block by Observe.FreeCall, and counts it if the thread has copied it.
+/// Frees a block by Observe.GrowthBehind, and counts it if the thread has copied it.
 function CopiesFree(P: Pointer): TSize;
-/// CopiesFree by Observe.FreeSizeCall.
+/// CopiesFree by Observe.GrowthBehind.
 function CopiesFreeSize(P: Pointer; Size: TSize): TSize;
 /// Ends all chains, in a child process.
 procedure CopiesForget;
@@ -109,7 +109,7 @@ end;
 function CopiesGet(Size: TSize): Pointer;
 begin
   AcquireFence; // see SetEntries of LaneMM.Watch
-  Result := Observe.GetCall(Size);
+  Result := Observe.GrowthBehind.GetMem(Size);
   if Size >= LeastWatched then
     NoteGot(Result, Size);
 end;
@@ -117,7 +117,7 @@ end;
 function CopiesGetZero(Size: TSize): Pointer;
 begin
   AcquireFence; // likewise
-  Result := Observe.GetZeroCall(Size);
+  Result := Observe.GrowthBehind.AllocMem(Size);
   if Size >= LeastWatched then
     NoteGot(Result, Size);
 end;
@@ -126,14 +126,14 @@ function CopiesFree(P: Pointer): TSize;
 begin
   AcquireFence; // likewise
   SeeFree(P);
-  Result := Observe.FreeCall(P);
+  Result := Observe.GrowthBehind.FreeMem(P);
 end;
 
 function CopiesFreeSize(P: Pointer; Size: TSize): TSize;
 begin
   AcquireFence; // likewise
   SeeFree(P);
-  Result := Observe.FreeSizeCall(P, Size);
+  Result := Observe.GrowthBehind.FreeMemSize(P, Size);
 end;
 
 procedure CopiesForget;

@@ -91,10 +91,7 @@ type
     OfAll: TAtomicWord;   // the counter of all threads, or 0
     SeesEnds: TAtomicWord; // 1: Hooks.ThreadEnds ends counts
     NextEnds: TPlainProcedure; // the hook before, or nil
-    GetCall, GetZeroCall: TSizeCall;
-    ResizeCall: TResizeCall;
-    FreeCall, SizeCall: TBlockCall;
-    FreeSizeCall: function(P: Pointer; Size: TSize): TSize;
+    Behind: TMemoryManager; // the routines behind its own
   end;
 
 var
@@ -196,7 +193,7 @@ end;
 procedure CountGot(P: Pointer; Size: NativeUInt);
 begin
   if P <> nil then
-    Count(ceAllocation, P, Size, NativeInt(Counting.SizeCall(P)));
+    Count(ceAllocation, P, Size, NativeInt(Counting.Behind.MemSize(P)));
 end;
 
 procedure CountingSee(P: Pointer; Size: NativeUInt);
@@ -210,21 +207,21 @@ end;
 function CountedGet(Size: TSize): Pointer;
 begin
   AcquireFence; // see SetEntries of LaneMM.Watch
-  Result := Counting.GetCall(Size);
+  Result := Counting.Behind.GetMem(Size);
   CountGot(Result, Size);
 end;
 
 function CountedGetZero(Size: TSize): Pointer;
 begin
   AcquireFence; // likewise
-  Result := Counting.GetZeroCall(Size);
+  Result := Counting.Behind.AllocMem(Size);
   CountGot(Result, Size);
 end;
 
 function CountedFree(P: Pointer): TSize;
 begin
   AcquireFence; // likewise
-  Result := Counting.FreeCall(P);
+  Result := Counting.Behind.FreeMem(P);
   if P <> nil then
     Count(ceFree, nil, 0, -NativeInt(Result));
 end;
@@ -235,9 +232,9 @@ var
 begin
   AcquireFence; // likewise
   if (P = nil) or (Size = 0) then
-    Exit(Counting.FreeSizeCall(P, Size));
-  Usable := Counting.SizeCall(P);
-  Result := Counting.FreeSizeCall(P, Size);
+    Exit(Counting.Behind.FreeMemSize(P, Size));
+  Usable := Counting.Behind.MemSize(P);
+  Result := Counting.Behind.FreeMemSize(P, Size);
   Count(ceFree, nil, 0, -NativeInt(Usable));
 end;
 
@@ -250,15 +247,15 @@ begin
   Before := P;
   Usable := 0;
   if Before <> nil then
-    Usable := Counting.SizeCall(Before);
-  Result := Counting.ResizeCall(P, Size);
+    Usable := Counting.Behind.MemSize(Before);
+  Result := Counting.Behind.ReallocMem(P, Size);
   if Before = nil then
     CountGot(P, Size)
   else if Size = 0 then
     Count(ceFree, nil, 0, -NativeInt(Usable))
   else if Result <> nil then
   begin
-    Count(ceResize, nil, Size, NativeInt(Counting.SizeCall(P)) - NativeInt(Usable));
+    Count(ceResize, nil, Size, NativeInt(Counting.Behind.MemSize(P)) - NativeInt(Usable));
     if P <> Before then
       Count(ceMove, nil, 0, 0);
   end;
@@ -266,12 +263,7 @@ end;
 
 procedure CountingUseEntries(var Manager: TMemoryManager);
 begin
-  Counting.GetCall := Manager.GetMem;
-  Counting.GetZeroCall := Manager.AllocMem;
-  Counting.ResizeCall := Manager.ReallocMem;
-  Counting.FreeCall := Manager.FreeMem;
-  Counting.FreeSizeCall := Manager.FreeMemSize;
-  Counting.SizeCall := Manager.MemSize;
+  Counting.Behind := Manager;
   Manager.GetMem := CountedGet;
   Manager.AllocMem := CountedGetZero;
   Manager.ReallocMem := CountedRealloc;

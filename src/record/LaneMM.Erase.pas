@@ -1,7 +1,7 @@
 /// Fills blocks with zeros when they are freed, so that no secret stays in memory, and new blocks
 /// with the byte of the setting `fill`, so that a program cannot rely on their contents.
 //
-// Owns:       nothing. LaneMM.Watch sets Observe.GetBehind and ResizeBehind.
+// Owns:       nothing. LaneMM.Watch sets Observe.FillBehind.
 // Invariants: every block is freed by EraseFree: a resize that moves a block copies it, then erases
 //             the old one.
 // Callers:    any thread; the entries of the memory manager while the setting `erase` is on.
@@ -88,7 +88,7 @@ end;
 function EraseGet(Size: TSize): Pointer;
 begin
   AcquireFence; // see SetEntries of LaneMM.Watch
-  Result := Observe.GetBehind(Size);
+  Result := Observe.FillBehind.GetMem(Size);
   if Result <> nil then
     FillNew(Result, 0);
 end;
@@ -109,7 +109,7 @@ begin
   if IsKnown and (P <> nil) then
     OldSize := BlockUsableSize(P);
   AcquireFence; // likewise
-  Result := Observe.ResizeBehind(P, Size);
+  Result := Observe.FillBehind.ReallocMem(P, Size);
   if IsKnown and (Result <> nil) then
     FillNew(Result, OldSize);
 end;

@@ -1,7 +1,7 @@
 /// Counts by call site how blocks grow.
 //
 // Owns:       Observe.Growths, a table of blocks that grew lately, and Observe.GrowthStacks.
-//             LaneMM.Watch sets Observe.GrowthCall, which resizes the blocks.
+//             LaneMM.Watch sets Observe.GrowthBehind, which resizes the blocks.
 // Invariants: an entry's fields belong to its Block. Resizes in place are counted in the entry,
 //             and added to the site when another block takes the entry or the log is written: a
 //             site is looked up only when a block moves or first enters the table.
@@ -10,7 +10,7 @@
 //             site of the block before.
 // Callers:    GrowthRealloc: the installed ReallocMem while `growth` is set. GrowthFlush: any
 //             thread.
-// Progress:   lock-free but for GrowthCall: an entry that another thread is changing is skipped.
+// Progress:   lock-free but for GrowthBehind: an entry that another thread is changing is skipped.
 unit LaneMM.Growth;
 
 {$I ../LaneMM.inc}
@@ -22,7 +22,7 @@ uses
 
 /// Creates the table; returns whether it exists. Under no lock, any number of times.
 function GrowthStart: Boolean;
-/// Resizes a block by Observe.GrowthCall and counts it if the block grows.
+/// Resizes a block by Observe.GrowthBehind and counts it if the block grows.
 function GrowthRealloc(var P: Pointer; Size: TSize): Pointer;
 /// Adds the counts of the entries to their sites.
 procedure GrowthFlush;
@@ -178,7 +178,7 @@ begin
     Site := FindSite(Weight, UsableSize, Size);
   Forget(EntryOf(P), P);
   Before := CountsSoFar;
-  Result := Observe.GrowthCall(P, Size);
+  Result := Observe.GrowthBehind.ReallocMem(P, Size);
   if Result = nil then
     Exit;
   if Site <> nil then
@@ -215,7 +215,7 @@ var
   Before: Pointer;
 begin
   Before := P;
-  Result := Observe.GrowthCall(P, Size);
+  Result := Observe.GrowthBehind.ReallocMem(P, Size);
   if P <> Before then
     GrowthSeeFree(Before);
 end;
@@ -227,7 +227,7 @@ begin
   if Size = 0 then
     GrowthSeeFree(P);
   if (P = nil) or (Size = 0) or not BlockIsOurs(P) then
-    Exit(Observe.GrowthCall(P, Size));
+    Exit(Observe.GrowthBehind.ReallocMem(P, Size));
   UsableSize := BlockUsableSize(P);
   if Size > SizeBefore(P, UsableSize) then
     Result := Grow(P, Size, UsableSize)
@@ -245,7 +245,7 @@ begin
     Exit(ReallocSlow(P, Size));
   Inc(Entry^.Calls);
   Entry^.LastSize := Size;
-  Result := Observe.GrowthCall(P, Size);
+  Result := Observe.GrowthBehind.ReallocMem(P, Size);
 end;
 
 procedure GrowthForget;

@@ -11,11 +11,6 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.OsGroup, LaneMM.Text;
 
 type
-  /// Frees a block; returns its usable size.
-  TFreeMemCall = function(P: Pointer): TSize;
-  /// Frees a block of Size bytes; returns its usable size.
-  TFreeSizeCall = function(P: Pointer; Size: TSize): TSize;
-
   /// Samples of a size class, or of a power of two above the largest one, as blocks and bytes.
   TSizeCounts = record
     Count: TAtomicWord;         //< shared  blocks allocated
@@ -53,15 +48,11 @@ type
     LockMisses: TAtomicWord;    //< shared  failed tries of locks seen by LaneMM.LockProfile
     Growths: TAtomicWord;       //< shared  the table of LaneMM.Growth; 0: none
     GrowthStacks: TAtomicWord;  //< shared  growth events that might take a backtrace
-    GrowthCall: TResizeCall;    //< racy    resizes blocks for LaneMM.Growth, see LaneMM.Watch; an
-                                //  old value resizes every block as well
+    GrowthBehind: TMemoryManager; //< racy  the routines behind those of LaneMM.Growth and
+                                //  LaneMM.Copies, see LaneMM.Watch; an old one serves as well
     Chains: TAtomicWord;        //< shared  the table of LaneMM.Copies; 0: none
-    GetCall, GetZeroCall: TSizeCall; //< racy    get blocks for LaneMM.Copies, likewise
-    FreeCall: TFreeMemCall;     //< racy    frees blocks for it
-    FreeSizeCall: TFreeSizeCall; //< racy   likewise
-    GetBehind: TSizeCall;       //< racy    GetMem behind EraseGet; set before that is installed,
-                                //  and never reset. An old one allocates one block more
-    ResizeBehind: TResizeCall;  //< racy    ReallocMem behind EraseNewRealloc; likewise
+    FillBehind: TMemoryManager; //< racy    the routines behind those of LaneMM.Erase that fill new
+                                //  blocks; set before these are installed. An old one serves
     SampleLock: TLock;          //< shared  guards the spans of Samples; only tried
     Samples: PHeap;             //< const   owns the spans of sampled blocks; nil: none yet
     SampleTable: TAtomicWord;   //< shared  the sampled blocks, see LaneMM.Samples; 0: none

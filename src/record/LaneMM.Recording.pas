@@ -35,9 +35,9 @@ procedure RecordingUseEntries(var Manager: TMemoryManager);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsFiles,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsFiles,
   LaneMM.Lock, LaneMM.Threads, LaneMM.Text, LaneMM.SettingsState,
-  LaneMM.ObserveState, LaneMM.RecordFormat;
+  LaneMM.RecordFormat;
 
 const
   EventBytes = 128; // more than an event, one of a thread before it, and the end
@@ -61,10 +61,7 @@ type
   TRecording = record
     Lock: TLock;            // taken after that of LaneMM.Watch
     Recorder: TAtomicWord;  // a PRecorder; 0: no recording is on. Changes under Lock
-    GetCall, GetZeroCall: TSizeCall;
-    ResizeCall: TResizeCall;
-    FreeCall: TBlockCall;
-    FreeSizeCall: TFreeSizeCall;
+    Behind: TMemoryManager; // the routines behind its own
   end;
 
 var
@@ -221,14 +218,14 @@ end;
 function RecordedGet(Size: TSize): Pointer;
 begin
   AcquireFence; // see SetEntries of LaneMM.Watch
-  Result := Recording.GetCall(Size);
+  Result := Recording.Behind.GetMem(Size);
   Note(rkNew, Result, Size, 0);
 end;
 
 function RecordedGetZero(Size: TSize): Pointer;
 begin
   AcquireFence; // likewise
-  Result := Recording.GetZeroCall(Size);
+  Result := Recording.Behind.AllocMem(Size);
   Note(rkZero, Result, Size, 0);
 end;
 
@@ -236,7 +233,7 @@ function RecordedFree(P: Pointer): TSize;
 begin
   AcquireFence; // likewise
   Note(rkFree, P, 0, 0);
-  Result := Recording.FreeCall(P);
+  Result := Recording.Behind.FreeMem(P);
 end;
 
 function RecordedFreeSize(P: Pointer; Size: TSize): TSize;
@@ -244,7 +241,7 @@ begin
   AcquireFence; // likewise
   if Size <> 0 then
     Note(rkFree, P, 0, 0);
-  Result := Recording.FreeSizeCall(P, Size);
+  Result := Recording.Behind.FreeMemSize(P, Size);
 end;
 
 function RecordedRealloc(var P: Pointer; Size: TSize): Pointer;
@@ -257,7 +254,7 @@ begin
     Note(rkFree, Before, 0, 0)
   else
     Note(rkMoving, Before, 0, 0);
-  Result := Recording.ResizeCall(P, Size);
+  Result := Recording.Behind.ReallocMem(P, Size);
   if Before = nil then
     Note(rkNew, Result, Size, 0)
   else if Size = 0 then
@@ -270,11 +267,7 @@ end;
 
 procedure RecordingUseEntries(var Manager: TMemoryManager);
 begin
-  Recording.GetCall := Manager.GetMem;
-  Recording.GetZeroCall := Manager.AllocMem;
-  Recording.ResizeCall := Manager.ReallocMem;
-  Recording.FreeCall := Manager.FreeMem;
-  Recording.FreeSizeCall := Manager.FreeMemSize;
+  Recording.Behind := Manager;
   Manager.GetMem := RecordedGet;
   Manager.AllocMem := RecordedGetZero;
   Manager.ReallocMem := RecordedRealloc;

@@ -6,14 +6,12 @@ unit Test.Growth;
 interface
 
 uses
-  Test.Tools, LaneMM.Layout, LaneMM.Hooks, LaneMM.ObserveState;
+  Test.Tools, LaneMM.Layout, LaneMM.ObserveState;
 
 type
   TGrowthTests = class(TLaneTest)
   strict private
-    Kept: TResizeCall;
-    KeptFree: TFreeMemCall;
-    KeptFreeSize: TFreeSizeCall;
+    Kept: TMemoryManager;
     Started, Flushed: TAtomicWord;
     Calls: Int64;
     procedure GrowBlocks;
@@ -48,19 +46,15 @@ begin
   AssertTrue('tables', SitesStart and GrowthStart);
   SitesForget;
   GrowthForget;
-  Kept := Observe.GrowthCall;
-  KeptFree := Observe.FreeCall;
-  KeptFreeSize := Observe.FreeSizeCall;
-  Observe.GrowthCall := BlockRealloc;
-  Observe.FreeCall := BlockFree;
-  Observe.FreeSizeCall := BlockFreeSize;
+  Kept := Observe.GrowthBehind;
+  Observe.GrowthBehind.ReallocMem := BlockRealloc;
+  Observe.GrowthBehind.FreeMem := BlockFree;
+  Observe.GrowthBehind.FreeMemSize := BlockFreeSize;
 end;
 
 procedure TGrowthTests.TearDown;
 begin
-  Observe.GrowthCall := Kept;
-  Observe.FreeCall := KeptFree;
-  Observe.FreeSizeCall := KeptFreeSize;
+  Observe.GrowthBehind := Kept;
   GrowthForget;
   SitesForget;
   inherited TearDown;
