@@ -48,6 +48,8 @@ files() {
 644 $out/liblanemm.3 $share/man/man3/liblanemm.3
 755 build/lanemm $prefix/bin/lanemm
 755 build/lanemm-replay $prefix/libexec/lanemm-replay
+644 tools/lanemm-gdb.py $share/lanemm/lanemm-gdb.py
+644 tools/lanemm-gdb.py $share/gdb/auto-load$libdir/$file-gdb.py
 644 $out/lanemm.1 $share/man/man1/lanemm.1
 644 LICENSE $share/doc/lanemm/LICENSE
 EOF
@@ -96,8 +98,8 @@ uninstall_all() {
   done
   rm -f "${DESTDIR-}$libdir/$soname" "${DESTDIR-}$libdir/liblanemm.so" \
     "${DESTDIR-}$libdir/.debug/$file.debug"
-  rmdir "${DESTDIR-}$cmake" "${DESTDIR-}$share/doc/lanemm" "${DESTDIR-}$libdir/.debug" 2> /dev/null \
-    || true
+  rmdir "${DESTDIR-}$cmake" "${DESTDIR-}$share/doc/lanemm" "${DESTDIR-}$share/lanemm" \
+    "${DESTDIR-}$libdir/.debug" 2> /dev/null || true
 }
 
 "${command}_all"

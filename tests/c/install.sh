@@ -44,6 +44,14 @@ is_stripped() {
     | grep -q 'of "lib/LaneMM.C.Start.pas"'
 }
 
+# gdb loads the commands with the library, from the folder where it looks for such files of it.
+loads_commands() {
+  loaded=$root/auto-load$libraries
+  mkdir -p "$loaded" && cp "$there/share/gdb/auto-load/opt/lanemm/lib/here/"* "$loaded" || return 1
+  gdb -batch -nx -iex 'set auto-load safe-path /' -iex "set auto-load scripts-directory $root/auto-load" \
+    -ex 'help lanemm' "$libraries/liblanemm.so.1" | grep -q '^lanemm who'
+}
+
 # What pkg-config says of the installed library, seen from outside of DESTDIR.
 config() {
   PKG_CONFIG_PATH="$libraries/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$root/dest" \
@@ -122,6 +130,7 @@ is_gone() {
 promise 'make install puts all files below PREFIX' installs
 promise 'the name of the shared library has a number' has_soname
 promise 'the shared library is stripped, its debug information beside it' is_stripped
+promise 'gdb loads the commands with the library' loads_commands
 promise 'pkg-config, header and library agree on the version' has_version
 promise 'a program links the shared library by pkg-config' links_shared
 promise 'a program in C++ finds the memory resource by pkg-config' finds_resource

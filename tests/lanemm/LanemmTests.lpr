@@ -5,7 +5,7 @@ program LanemmTests;
 
 uses
   LaneMM, cthreads, Test.Runner, Test.Lanemm.Reading, Test.Lanemm.Leaks, Test.Lanemm.Threads,
-  Test.Lanemm.Regions, Test.Lanemm.Words, Test.Lanemm.Odd, Test.Lanemm.Diffs,
+  Test.Lanemm.Gdb, Test.Lanemm.Regions, Test.Lanemm.Words, Test.Lanemm.Odd, Test.Lanemm.Diffs,
   TryStatistics in 'tools/lanemm/TryStatistics.pas', Test.Lanemm.Trials,
   Test.Lanemm.Replays;
 

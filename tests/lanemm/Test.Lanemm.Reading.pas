@@ -254,7 +254,7 @@ procedure TStoppedTests.HoldersAreFound;
 begin
   ReadText(Format('--at %d --holders', [Planted.Number('alpha')]));
   Has(Format('Planted.TBeta at $%x, offset 8', [Planted.Number('beta')]), Printed);
-  Has(LowerCase(Format('$%.12x', [Planted.Number('variable')])) + '  variables of', Printed);
+  Has(LowerCase(Format('$%.12x', [Planted.Number('variable')])) + '  variable PLANTED.ALPHAS', Printed);
 end;
 
 procedure TStoppedTests.ProcessesAreListed;

@@ -15,6 +15,8 @@ compile() {
 compile -O1 -gl -Xs- tests/lanemm/Planted.lpr
 compile -O1 -gl -Xs- tests/lanemm/Profiled.lpr
 compile -O1 -gl -Xs- tests/lanemm/Stuck.lpr
+compile -O1 -gw2 -Xs- -o"$out/Shown2" tests/lanemm/Shown.lpr
+compile -O1 -gw3 -Xs- -o"$out/Shown3" tests/lanemm/Shown.lpr
 compile -O1 tests/lanemm/Hostile.lpr
 compile -O1 tests/lanemm/Tried.lpr
 compile -O1 tests/lanemm/Recorded.lpr

@@ -7,7 +7,7 @@ unit HeapContents;
 interface
 
 uses
-  SysUtils, Generics.Collections, LaneMM.Contents, Targets, HeapImages, HeapWalks;
+  SysUtils, Generics.Collections, LaneMM.Contents, LaneMM.DebugState, Targets, HeapImages, HeapWalks;
 
 type
   /// Blocks in use with contents of one name.
@@ -29,7 +29,9 @@ type
 
   /// What lies at an address.
   TPlace = record
-    Block: TBlockFound;  //< the block that holds it; Run nil: none. Data is not valid
+    Block: TBlockFound;  //< the block that holds it; Run nil: none. Data and Debug are not valid
+    HasDebug: Boolean;   //< it is a debug block
+    Debug: TDebugBlock;  //< its bookkeeping record
     Name: string;        //< of its contents
     Text: string;        //< of a string, its beginning
     Where: string;       //< a sentence on what else the address is
@@ -239,6 +241,9 @@ begin
   if (Address < Block.Address) or (Address - Block.Address >= Block.Size) then
     Exit;
   Place.Block := Block;
+  Place.HasDebug := Block.Debug <> nil;
+  if Place.HasDebug then
+    Place.Debug := Block.Debug^;
   if Block.IsFree then
     Exit;
   ReadContents(Block, Contents);

@@ -30,6 +30,7 @@ type
     function ReadNode(Number: Cardinal; out Node: TCallNode): Boolean;
     function FramesOf(Number: Cardinal): TArray<UInt64>;
     function FramesAt(Site: UInt64): TArray<UInt64>;
+    function Numbered(Number: Cardinal): Integer;
     function Keep(Key: UInt64; const Stack: TArray<UInt64>): Integer;
     function Folded(Stack: Integer): TBacktrace;
   public
@@ -37,6 +38,8 @@ type
     destructor Destroy; override;
     /// Returns the number of the backtrace that allocated a block; -1: unknown.
     function StackOf(const Block: TBlockFound): Integer;
+    /// The same of the one that freed it.
+    function FreeStackOf(const Block: TBlockFound): Integer;
     /// Finds the symbols of all backtraces so far. Once.
     procedure Resolve;
     /// Returns the line of the program that such a backtrace is named by. After Resolve.
@@ -180,6 +183,20 @@ begin
   Numbers.Add(Key, Result);
 end;
 
+// Returns that of a number in the target's table.
+function TPlaces.Numbered(Number: Cardinal): Integer;
+begin
+  if not Numbers.TryGetValue(Number, Result) then
+    Result := Keep(Number, FramesOf(Number));
+end;
+
+function TPlaces.FreeStackOf(const Block: TBlockFound): Integer;
+begin
+  Result := -1;
+  if Block.IsFree and (Block.Debug <> nil) then
+    Result := Numbered(Block.Debug^.FreeStack);
+end;
+
 function TPlaces.StackOf(const Block: TBlockFound): Integer;
 var
   Number: Cardinal;
@@ -190,10 +207,7 @@ begin
   else
     Number := NoteOf(Block);
   if Number <> 0 then
-  begin
-    if not Numbers.TryGetValue(Number, Result) then
-      Result := Keep(Number, FramesOf(Number));
-  end
+    Result := Numbered(Number)
   else if not Sites.TryGetValue(Block.Address, Site) then
     Result := -1
   else if not Numbers.TryGetValue(Site or SiteMark, Result) then

@@ -35,7 +35,7 @@ procedure WritePlace(Image: THeapImage; Address: UInt64; WithHolders: Boolean);
 implementation
 
 uses
-  SysUtils, LaneMM.Layout, LaneMM.DebugState, ToolText;
+  SysUtils, LaneMM.Layout, LaneMM.DebugState, TargetSymbols, HeapPlaces, ToolText;
 
 procedure WriteTotals(const Numbers: THeapNumbers);
 
@@ -253,8 +253,14 @@ var
   Holders: THolders;
   Holder: THolder;
   Line: string;
+  Variables: TTargetSymbols;
 begin
   Holders := FindHolders(Image, Place.Block.Address, Place.Block.Size);
+  Variables := TTargetSymbols.Create(Image.Target);
+  for Holder in Holders do
+    if Holder.Block = 0 then
+      Variables.AddVariable(Holder.Address);
+  Variables.Resolve;
   WriteLn(Length(Holders), ' places hold its address:');
   for Holder in Holders do
   begin
@@ -262,12 +268,15 @@ begin
     if Holder.Block <> 0 then
       Line := Line + Format('%s at $%x, offset %d', [Holder.Name, Holder.Block,
         Holder.Address - Holder.Block])
+    else if Variables.VariableAt(Holder.Address) <> '' then
+      Line := Line + 'variable ' + Variables.VariableAt(Holder.Address)
     else
       Line := Line + Holder.Name;
     if Holder.Target <> Place.Block.Address then
       Line := Line + Format(', to byte %d', [Holder.Target - Place.Block.Address]);
     WriteLn(Line);
   end;
+  Variables.Free;
 end;
 
 procedure WriteOwner(Image: THeapImage; const Place: TPlace);
@@ -277,9 +286,8 @@ begin
   Owner := Image.OwnerOfSpan(Place.Block.Run^.Span);
   if Place.Block.Run^.Kind = skLarge then
     WriteLn('large block; the thread that frees it releases it')
-  else if Place.Block.Debug <> nil then
-    WriteLn(Format('debug block number %d, allocated by thread %d', [Place.Block.Debug^.Number,
-      Place.Block.Debug^.AllocThread]))
+  else if Place.HasDebug then
+    WriteLn('debug block number ', Place.Debug.Number)
   else if Owner = nil then
     WriteLn('its span is full and given up, or of the sampler: no thread owns it')
   else if Owner^.IsOfRegion then
@@ -288,6 +296,42 @@ begin
     WriteLn('its span was left by a thread that has ended')
   else
     WriteLn(Format('its span is owned by thread %d %s', [Owner^.Head.ThreadNumber, Owner^.Name]));
+end;
+
+procedure WriteStack(Places: TPlaces; const Title: string; Stack: Integer);
+var
+  Frame: TPlaceFrame;
+begin
+  if Stack < 0 then
+    Exit;
+  WriteLn(Title, ' at');
+  for Frame in Places.TextOf(Stack) do
+    WriteLn('    ', FrameLine(Frame));
+end;
+
+// Writes where the block was allocated and freed, as far as records have it.
+procedure WriteOrigin(Image: THeapImage; var Place: TPlace);
+const
+  Threads: array[Boolean] of string = ('', ' by thread %d');
+var
+  Places: TPlaces;
+  Allocated, Freed: Integer;
+begin
+  Place.Block.Debug := nil;
+  if Place.HasDebug then
+    Place.Block.Debug := @Place.Debug;
+  Places := TPlaces.Create(Image);
+  Allocated := -1;
+  if Place.HasDebug or not Place.Block.IsFree then
+    Allocated := Places.StackOf(Place.Block);
+  Freed := Places.FreeStackOf(Place.Block);
+  Places.Resolve;
+  WriteStack(Places, 'allocated' + Format(Threads[Place.HasDebug], [Place.Debug.AllocThread]), Allocated);
+  WriteStack(Places, 'freed' + Format(Threads[Place.HasDebug], [Place.Debug.FreeThread]), Freed);
+  if Allocated < 0 then
+    WriteLn('Nothing notes where it was allocated: LANEMM=stacks at the start does, and LANEMM=debug'
+      + ' where it was freed, too.');
+  Places.Free;
 end;
 
 procedure WritePlace(Image: THeapImage; Address: UInt64; WithHolders: Boolean);
@@ -310,6 +354,7 @@ begin
   WriteLn(Format('span at $%x: %d KB, blocks of %d bytes', [Place.Block.Run^.Address,
     Place.Block.Run^.SliceCount * SliceSize div 1024, Place.Block.Run^.Span^.BlockSize]));
   WriteOwner(Image, Place);
+  WriteOrigin(Image, Place);
   if WithHolders then
     WriteHolders(Image, Place);
 end;

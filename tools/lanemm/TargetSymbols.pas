@@ -30,12 +30,16 @@ type
     Symbols: TSymbols;
     constructor Create(Source: TTarget);
     destructor Destroy; override;
-    /// Adds a return address; of a variable, or of an instruction, the address after its first byte.
+    /// Adds a return address.
     procedure Add(Return: UInt64);
+    /// Adds the address of a variable.
+    procedure AddVariable(Address: UInt64);
     /// Finds the symbols of what was added. Once.
     procedure Resolve;
     /// Returns the symbol of what was added. After Resolve.
     function FrameOf(Return: UInt64): TPlaceFrame;
+    /// Returns the name of the variable that lies there, UNIT.NAME; empty: unknown. After Resolve.
+    function VariableAt(Address: UInt64): string;
     /// Returns a backtrace of these frames. After Resolve.
     function BacktraceOf(const Frames: TArray<UInt64>): TBacktrace;
     /// Returns the frame of the program that a backtrace, of BacktraceOf, is named by.
@@ -44,6 +48,8 @@ type
     function FramesOf(const Stack: TBacktrace): TArray<TPlaceFrame>;
   end;
 
+/// Returns TTargetSymbols.VariableAt of one address.
+function VariableName(Target: TTarget; Address: UInt64): string;
 /// Returns routine, file and line of a frame, as far as they are known.
 function FrameLine(const Frame: TPlaceFrame): string;
 
@@ -71,6 +77,11 @@ end;
 procedure TTargetSymbols.Add(Return: UInt64);
 begin
   Returns.Add(Return);
+end;
+
+procedure TTargetSymbols.AddVariable(Address: UInt64);
+begin
+  Returns.Add(Address + 1); // as if a call ended there
 end;
 
 // Returns the mapping of the code of the module that the address lies in; for a variable as if it
@@ -142,6 +153,18 @@ begin
     Result.FileName := Printable(Symbol^.FileName);
 end;
 
+function TTargetSymbols.VariableAt(Address: UInt64): string;
+const
+  Prefixes: array[0..1] of string = ('U_$', 'P$'); // of variables, of those of the program
+var
+  Prefix: string;
+begin
+  Result := FrameOf(Address + 1).Routine;
+  for Prefix in Prefixes do
+    if Result.StartsWith(Prefix) then
+      Delete(Result, 1, Length(Prefix));
+end;
+
 function TTargetSymbols.BacktraceOf(const Frames: TArray<UInt64>): TBacktrace;
 begin
   Result := Default(TBacktrace);
@@ -173,6 +196,17 @@ begin
   SetLength(Result, Stack.Count);
   for Index := 0 to High(Result) do
     Result[Index] := FrameOf(Stack.Frames[Index]);
+end;
+
+function VariableName(Target: TTarget; Address: UInt64): string;
+var
+  Symbols: TTargetSymbols;
+begin
+  Symbols := TTargetSymbols.Create(Target);
+  Symbols.AddVariable(Address);
+  Symbols.Resolve;
+  Result := Symbols.VariableAt(Address);
+  Symbols.Free;
 end;
 
 end.

@@ -17,24 +17,6 @@ implementation
 uses
   SysUtils, TargetSymbols, HeapContents;
 
-// Returns the name of the variable at Address; empty: unknown.
-function VariableAt(Target: TTarget; Address: UInt64): string;
-const
-  Prefixes: array[0..1] of string = ('U_$', 'P$'); // of variables, of those of the program
-var
-  Symbols: TTargetSymbols;
-  Prefix: string;
-begin
-  Symbols := TTargetSymbols.Create(Target);
-  Symbols.Add(Address + 1);
-  Symbols.Resolve;
-  Result := Symbols.FrameOf(Address + 1).Routine;
-  for Prefix in Prefixes do
-    if Result.StartsWith(Prefix) then
-      Delete(Result, 1, Length(Prefix));
-  Symbols.Free;
-end;
-
 function LockName(Target: TTarget; Image: THeapImage; Address: UInt64): string;
 var
   Region: PRegion;
@@ -44,7 +26,7 @@ begin
   Region := Target.FindRegion(Address);
   Result := '';
   if (Region <> nil) and (Region^.Module <> '') then
-    Result := VariableAt(Target, Address)
+    Result := VariableName(Target, Address)
   else if Image <> nil then
   begin
     Place := FindPlace(Image, Address);
@@ -52,8 +34,8 @@ begin
       Result := Place.Name;
     if Place.Block.Run <> nil then
       for Holder in FindVariables(Image.Target, Place.Block.Address, 1) do
-        if VariableAt(Target, Holder.Address) <> '' then
-          Result := VariableAt(Target, Holder.Address);
+        if VariableName(Target, Holder.Address) <> '' then
+          Result := VariableName(Target, Holder.Address);
   end;
   if Result = '' then
     Result := 'the lock';
