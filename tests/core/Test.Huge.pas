@@ -27,6 +27,7 @@ type
     procedure MeasureMakesNoCallOfTheSystem;
     {$endif}
     procedure SampleOfPagesIsSpreadOverAll;
+    procedure LargerPagesHaveNoHugeOnes;
   end;
 
 implementation
@@ -153,6 +154,16 @@ begin
   AtLeast(16, WrittenPages(P, PageCount, 64), 'of which each other one is written');
   AtMost(48, WrittenPages(P, PageCount, 64), 'of which each other one is written');
   FreeMem(P);
+end;
+
+procedure THugeTests.LargerPagesHaveNoHugeOnes;
+var
+  Kept: NativeUInt;
+begin
+  Kept := Process.HugeFrom;
+  HugeFromSet(16 * SliceSize);
+  Same(16 * Ord(OsGranule = OsPageSize), Process.HugeFrom, 'slices');
+  Process.HugeFrom := Kept;
 end;
 
 initialization

@@ -20,12 +20,13 @@ type
     procedure WrongByteIsFoundAtEachPlace;
     procedure BytesBesideDoNotCount;
     procedure FetchFaultsNowhere;
+    procedure LongZerosEndWhereTheyShould;
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM.Patterns;
+  testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Patterns;
 
 const
   Value = $5A;
@@ -102,6 +103,21 @@ begin
   for Size := 1 to 2 * Longest do
     PatternFetch(nil, PByte(Size), Size);
   Same(Other, Bytes[0], 'a byte');
+end;
+
+// Whole pages of a long range are purged, of whatever size: the call would purge a part of one whole.
+procedure TPatternsTests.LongZerosEndWhereTheyShould;
+const
+  Size = WholeSize + OsPageSize;
+var
+  P: PByte;
+begin
+  P := OsTakePages(Size + SliceSize);
+  PatternFill(P, Size + SliceSize, Value);
+  PatternZero(P, Size);
+  AssertTrue('zeros', PatternIsWhole(P, Size, 0));
+  AssertTrue('bytes behind', PatternIsWhole(P + Size, SliceSize, Value));
+  OsReleasePages(P, Size + SliceSize);
 end;
 
 initialization

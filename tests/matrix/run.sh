@@ -31,6 +31,7 @@
 #   programs    whole programs; those that the target's variable $programs names, if it does
 #   reports     the unit tests that $reports names, run here: they build and run programs of the target
 #   demos       all demos
+#   library     the C library, with pages of the size $page
 #   NAME=SUITES one column NAME for these suites of the checked build
 set -u
 . "$(dirname "$0")/../../tools/begin.sh"
@@ -67,6 +68,7 @@ make_part() {
     programs) make_for test-programs PROGRAMS="${programs-}" ;;
     reports) run_reports ;;
     demos) run_demos ;;
+    library) sh tests/largepages/library.sh "$dir/library" "$page" ;;
     *=*) make_for test-checked ORDER="--suite=${1#*=} ${options-}" ;;
   esac
 }

@@ -2,10 +2,11 @@
 without=pages-16k
 how='native, pages of 16 KB played'
 options='--alone'
-parts='suites engine engine-checked programs'
+page=16384
+parts='suites engine engine-checked programs library'
 quick='engine pages=DebugBlocks,Quarantine,Erase,Patterns,Elf'
 
 prepare() {
   write_command fpc "fpc -dLANEMM_PAGES -Fi$repository/tests/largepages"
-  write_command run 'env LANEMM_PAGES=16384'
+  write_command run "env LANEMM_PAGES=$page"
 }

@@ -2,10 +2,11 @@
 without='pages-16k pages-64k'
 how='native, pages of 64 KB played'
 options='--alone'
-parts='suites engine engine-checked programs'
-quick='engine pages=DebugBlocks,Quarantine,Erase,Patterns,Elf'
+page=65536
+parts='suites engine engine-checked programs library'
+quick='engine pages=DebugBlocks,Quarantine,Erase,Patterns,Elf library'
 
 prepare() {
   write_command fpc "fpc -dLANEMM_PAGES -Fi$repository/tests/largepages"
-  write_command run 'env LANEMM_PAGES=65536'
+  write_command run "env LANEMM_PAGES=$page"
 }
