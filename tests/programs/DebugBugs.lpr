@@ -143,11 +143,14 @@ begin
   Thing.Free; // planted: again
 end;
 
-// Beyond the alignment of the block.
+// Beyond the alignment of the block. Whatever the byte is, it changes: with `hard` it is random.
 procedure Overrun;
+var
+  Offset: NativeInt;
 begin
   GetBlock;
-  Block[(Size + 15) and not 15] := 1; // planted: overrun
+  Offset := (Size + 15) and not 15;
+  Block[Offset] := Block[Offset] xor 1; // planted: overrun
 end;
 
 procedure Nothing;
