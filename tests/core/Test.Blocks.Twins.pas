@@ -403,11 +403,11 @@ begin
   end;
 end;
 
-// Leaves a free block to the next call for this size; of a heap's first blocks, which may come from
-// spans of larger classes, too. Returns one to free.
+// Leaves a free block to the next call for this size, also behind a heap's first blocks, which may
+// come from spans of larger classes. Returns one to free.
 function TBlocksTwinsTests.BlockBesideAFreeOne(const Twin: TTwin; Size: NativeUInt): Pointer;
 var
-  Blocks: array[0..7] of Pointer;
+  Blocks: array[0..23] of Pointer;
   Index: Integer;
 begin
   for Index := 0 to High(Blocks) do
@@ -479,6 +479,7 @@ begin
   begin
     HeapFormat(PHeap(Memory) + Ord(Kind));
     P := BlockGet(100);
+    FillPattern(P, 100, 1); // a block with a stale link takes the slow path
     Span := ArenaSpan(P);
     Used := Span^.Used;
     Remote := RemoteCount(Span);
