@@ -16,7 +16,7 @@ uses
   {$ifdef LINUX} // of other systems the programs are built and run from here, see tests/matrix
   Test.DebugMatrix, Test.FaultOrigin, Test.Reports, Test.LogFiles, Test.Elf, Test.EventLog, Test.Profile,
   Test.HeapProfile, {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)} Test.TimedReports, {$ifend}
-  Test.Leaks, Test.StarvedLeaks, Test.LimitReports, Test.ForkedLeaks,
+  Test.Leaks, Test.StarvedLeaks, Test.LimitReports, Test.BlackBox, Test.ForkedLeaks,
   Test.DeepStacks, Test.DebugFiles, Test.Leaves, Test.CodeRanges, Test.ReportHead, Test.CompatNames, Test.Mailbox, Test.Pressure,
   Test.Unloading,
   {$endif}

@@ -303,6 +303,7 @@ end;
 procedure BlackBoxEnd(Code: LongInt);
 var
   Box: PBlackBox;
+  IsGone: Boolean;
 begin
   Hooks.Box := nil;
   Report.Keep := nil;
@@ -310,16 +311,19 @@ begin
   Box := PBlackBox(LoadAcquire(Observe.Box));
   if (Box = nil) or (Box^.Map = nil) or (Box^.ProcessId <> OsProcessId) then
     Exit;
-  if Code = 0 then
-    OsFileDelete(@Box^.Path); // also while another thread writes it
+  // On Linux also while another thread writes it; Windows keeps a file that is mapped.
+  IsGone := (Code = 0) and OsFileDelete(@Box^.Path);
   // The other threads may run on: the box stays busy. One that just has it has the last word.
   if not CompareAndSwap(Observe.BoxBusy, 0, 1) then
     Exit;
   Box^.State.Ended := UInt64(Cardinal(Code)) + 1;
   if Code <> 0 then
     WriteState(Box^);
-  if IsLibrary then
-    OsBoxUnmap(Box^.Map, BoxBytes); // in a program another thread may just keep an event
+  if not IsLibrary and (IsGone or (Code <> 0)) then
+    Exit; // mapped: another thread may just keep an event
+  OsBoxUnmap(Box^.Map, BoxBytes);
+  if Code = 0 then
+    OsFileDelete(@Box^.Path);
 end;
 
 procedure BlackBoxForget;

@@ -47,7 +47,7 @@ uses
 
   {$I LaneMM.OsPage.Linux.inc}
 {$else}
-  {$I LaneMM.OsPage.None.inc}
+  {$I LaneMM.OsPage.Windows.inc}
 {$ifend}
 
 end.

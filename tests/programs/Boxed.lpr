@@ -2,12 +2,13 @@
 ///
 ///   Boxed [PAGES [THREADS]]   pages of 4 KB that the cache gets; then a line `ready`, and work without end
 ///   Boxed end [CODE]          fills the cache and ends with the exit code
+///   Boxed kill                fills the cache and is killed
 program Boxed;
 
 {$mode delphi}
 
 uses
-  LaneMM, {$ifdef UNIX} cthreads, {$endif} SysUtils;
+  LaneMM, {$ifdef UNIX} cthreads, BaseUnix {$else} Windows {$endif}, SysUtils;
 
 type
   TCachedPage = class
@@ -46,9 +47,23 @@ begin
   Result := 0;
 end;
 
+procedure Kill;
+begin
+  {$ifdef UNIX}
+  FpKill(FpGetPid, SIGKILL);
+  {$else}
+  TerminateProcess(GetCurrentProcess, 9);
+  {$endif}
+end;
+
 var
   Thread: Integer;
 begin
+  if ParamStr(1) = 'kill' then
+  begin
+    FillCache(1000);
+    Kill;
+  end;
   if ParamStr(1) = 'end' then
   begin
     FillCache(1000);

@@ -45,7 +45,8 @@ type
 implementation
 
 uses
-  SysUtils, LaneMM.Os, LaneMM.Text, LaneMM.Symbols, LaneMM.Elf, ToolCommands;
+  SysUtils, LaneMM.Os, LaneMM.OsFiles, LaneMM.Text, LaneMM.Symbols, LaneMM.Elf,
+  LaneMM.Pe, ToolCommands;
 
 const
   FramePattern = '([^\s("]+)\+0x([0-9a-fA-F]{1,16})';
@@ -97,6 +98,23 @@ begin
   Result := Result + TextOfOne(Symbol);
 end;
 
+// Returns the address where a file of Windows is to be loaded, from which its frames count; 0 for
+// another file.
+function BaseOf(const FileName: string): NativeUInt;
+var
+  Image: PByte;
+  Size: NativeUInt;
+  Pe: TPeFile;
+begin
+  Result := 0;
+  Image := OsFileMap(PAnsiChar(FileName), Size);
+  if Image = nil then
+    Exit;
+  if PeOpen(Pe, Image, Size, 0) then
+    Result := -Pe.Bias;
+  OsFileUnmap(Image, Size);
+end;
+
 procedure TModuleFrames.Resolve(const FileName: string);
 var
   Symbols: TSymbols;
@@ -109,6 +127,7 @@ begin
   if Length(FileName) >= SizeOf(Mapping.Path) then
     raise ETool.Create(ecFailed, 'the path %s is too long', [FileName]);
   Mapping := Default(TOsMapping);
+  Mapping.First := BaseOf(FileName);
   Mapping.Limit := High(NativeUInt);
   Move(PAnsiChar(FileName)^, Mapping.Path, Length(FileName));
   SymbolsOpen(Symbols, Offsets.Count);
