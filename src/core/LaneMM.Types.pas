@@ -1,4 +1,4 @@
-/// The engine as data: its thirteen records and their invariants.
+/// The engine as data: its twelve records and their invariants.
 //
 // Records:    TSpan, THeap, TArena and TProcess are the design, TShard holds free memory; TRegion
 //             is a part of some heaps, TBlock what a free block begins with. The others are parts

@@ -38,7 +38,6 @@ type
     StartedSeconds: UInt64;         //< const  when the box was made, in seconds since 1970
   end;
 
-  PBoxMark = ^TBoxMark;
   /// The first words of a part, before its text.
   TBoxMark = record
     Number: UInt64;                 //< shared  counts the parts of a kind, from 1; 0: being written
