@@ -1,7 +1,7 @@
 """gdb on programs of Free Pascal, and on all that run on LaneMM; see docs/debugger.md.
 
-Commands, on a process and on a core file: `lanemm at EXPR`, `lanemm who EXPR`, `lanemm classes`,
-`lanemm leaks`, `lanemm check`, `lanemm threads`. They run the tool lanemm on what gdb debugs, so
+Commands, on a process and on a core file: `lanemm at EXPR`, `lanemm who EXPR`, `lanemm why EXPR`,
+`lanemm classes`, `lanemm leaks`, `lanemm check`, `lanemm threads`. They run the tool lanemm on what gdb debugs, so
 that the records of the heap are read in one place. The printers read memory by themselves: they
 need no lanemm, and no LaneMM in the program. 64-bit programs of Free Pascal 3.2.2.
 """
@@ -358,8 +358,8 @@ def core_file():
 
 
 def on_core(path, command, *words):
-    if command == 'report':
-        return call('report', path, *words)
+    if command != 'state':
+        return call(command, path, *words)
     program = gdb.current_progspace().filename
     return call('core', path, *([program] if program else []), *words)
 
@@ -420,6 +420,8 @@ COMMANDS = {
            lambda argument: without_head(ask('state', address_of(argument)))),
     'who': ('EXPR: the same, and what holds the address of that block',
             lambda argument: without_head(ask('state', address_of(argument), '--holders'))),
+    'why': ('EXPR: the shortest way from a variable to the block there',
+            lambda argument: ask('why', address_of(argument)[len('--at='):])),
     'classes': ('the blocks in use by what they hold',
                 lambda _: part(ask('state', '--contents'), ' contents')),
     'leaks': ('blocks in use that nothing points to; of a process by a core file that gdb writes',
@@ -435,7 +437,7 @@ class Command(gdb.Command):
     def __init__(self, name):
         self.__doc__, self.run = COMMANDS[name]
         gdb.Command.__init__(self, 'lanemm ' + name, gdb.COMMAND_DATA,
-                             gdb.COMPLETE_EXPRESSION if name in ('at', 'who') else gdb.COMPLETE_NONE)
+                             gdb.COMPLETE_EXPRESSION if name in ('at', 'who', 'why') else gdb.COMPLETE_NONE)
 
     def invoke(self, argument, from_tty):
         gdb.write(self.run(argument))

@@ -5,8 +5,8 @@ program LanemmTests;
 
 uses
   LaneMM, cthreads, Test.Runner, Test.Lanemm.Reading, Test.Lanemm.Leaks, Test.Lanemm.Threads,
-  Test.Lanemm.Gdb, Test.Lanemm.Regions, Test.Lanemm.Words, Test.Lanemm.Odd, Test.Lanemm.Diffs,
-  TryStatistics in 'tools/lanemm/TryStatistics.pas', Test.Lanemm.Trials,
+  Test.Lanemm.Whys, Test.Lanemm.Gdb, Test.Lanemm.Regions, Test.Lanemm.Words, Test.Lanemm.Odd,
+  Test.Lanemm.Diffs, TryStatistics in 'tools/lanemm/TryStatistics.pas', Test.Lanemm.Trials,
   Test.Lanemm.Replays;
 
 begin

@@ -121,6 +121,7 @@ begin
   Has('    SHOWN.FORGET  Shown.lpr:', Text);
   Has('freed by thread', Text);
   Has('  variable SHOWN.TEXT, to byte 24', Text);
+  Has('variable SHOWN.HASH'#10'-> Contnrs.TFPHashList at $', Text);
   Has('1  Shown.TNamed', Text);
   HasNot('A span is a run of pages', Text); // of other tables
   Has('overrun', Text);
@@ -130,8 +131,8 @@ procedure TGdbTests.CommandsReadAProcess;
 var
   Text: string;
 begin
-  Text := AtStop(WithDebug, 'Shown2', ['lanemm at Named', 'lanemm at Freed', 'lanemm who Text', 'lanemm classes',
-    'lanemm check', 'lanemm leaks', 'lanemm threads']);
+  Text := AtStop(WithDebug, 'Shown2', ['lanemm at Named', 'lanemm at Freed', 'lanemm who Text', 'lanemm why Hash',
+    'lanemm classes', 'lanemm check', 'lanemm leaks', 'lanemm threads']);
   KnowsBlocks(Text);
   Has('nothing points to', Text);
   Has('Shown.TForgotten', Text);
@@ -146,7 +147,7 @@ begin
   AtStop(WithDebug, 'Shown2', ['generate-core-file ' + Core]);
   Check(FileExists(Core), 'gdb wrote a file');
   Text := Debug(OnPath, 'Shown2 ' + Core, ['lanemm at Named', 'lanemm at Freed', 'lanemm who Text',
-    'lanemm classes', 'lanemm check', 'lanemm leaks', 'output Names']);
+    'lanemm why Hash', 'lanemm classes', 'lanemm check', 'lanemm leaks', 'output Names']);
   KnowsBlocks(Text);
   Has('Shown.TForgotten', Text);
   Has('array of 2 = {''11'', ', Text);

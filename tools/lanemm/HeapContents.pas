@@ -54,6 +54,8 @@ procedure AddContents(var Groups: TContentsGroups; const Name: string; Blocks, B
 procedure SortContents(var Groups: TContentsGroups);
 /// Groups the blocks in use by what they hold, most bytes first.
 function GroupContents(Image: THeapImage): TContentsGroups;
+/// Names memory outside of the heap.
+function NameOfRegion(Region: PRegion): string;
 /// Finds the block at an address of any kind.
 function FindPlace(Image: THeapImage; Address: UInt64): TPlace;
 /// Finds the places that hold an address of Size bytes from Address on: in blocks in use, in
@@ -256,7 +258,6 @@ begin
   TextClose(Text);
 end;
 
-// Names memory outside of the heap.
 function NameOfRegion(Region: PRegion): string;
 begin
   if Region^.Module <> '' then

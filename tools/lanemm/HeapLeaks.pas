@@ -65,7 +65,7 @@ function FindLeaks(Image: THeapImage; const Registers: TArray<TRegisters>): TLea
 implementation
 
 uses
-  Generics.Defaults, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.RtlRecords, LaneMM.Retainers;
+  Generics.Defaults, LaneMM.RtlRecords, LaneMM.Retainers, HeapRanges;
 
 const
   // Looks at a process that runs, and the time between two.
@@ -73,10 +73,6 @@ const
   PauseMs = 50;
 
 type
-  TRange = record
-    First, Limit: UInt64;
-  end;
-
   // A block of items, and the object that counts them.
   TItemsOf = record
     Items: TItems;
@@ -94,7 +90,7 @@ type
     Kinds: TArray<TGroup>;     // of Snapshot: as Leaks.Groups
     Stacks: TArray<Integer>;   // of each leak its backtrace in Places, or -1
     Count: Integer;            // of Nodes
-    Own: array of TRange;      // LaneMM's memory, by address
+    Own: TRanges;              // LaneMM's memory
     Items: array of TItemsOf;  // of containers
     ItemsCount: Integer;
     Plain: TPlainClasses;
@@ -105,9 +101,6 @@ type
     procedure AddBlock(const Block: TBlockFound);
     procedure EndItems;
     procedure CollectBlocks;
-    procedure AddOwn(First, Size: UInt64);
-    procedure AddTaken;
-    procedure CollectOwn;
     procedure MarkRegion(Region: PRegion; const Registers: TArray<TRegisters>);
     procedure MarkRange(First, Limit: UInt64);
     procedure MarkRoots(const Registers: TArray<TRegisters>);
@@ -134,7 +127,7 @@ begin
   Groups := TDictionary<string, Integer>.Create;
   PlaceNumbers := TDictionary<string, Integer>.Create;
   CollectBlocks;
-  CollectOwn;
+  Own := OwnRanges(Image);
 end;
 
 destructor TLook.Destroy;
@@ -220,60 +213,6 @@ begin
   Snapshot.Nodes := Pointer(Nodes);
   Snapshot.NodeCount := Count;
   EndItems;
-end;
-
-// ---------------------------------------------------------------------------- LaneMM's memory
-
-procedure TLook.AddOwn(First, Size: UInt64);
-var
-  Range: TRange;
-  Place: Integer;
-begin
-  Range.First := First;
-  Range.Limit := First + Size;
-  Place := Length(Own);
-  while (Place > 0) and (Own[Place - 1].First > First) do
-    Dec(Place);
-  Insert(Range, Own, Place);
-end;
-
-// Adds the pages of OsTakePages: tables of samples, of growing blocks, of calls.
-procedure TLook.AddTaken;
-var
-  Table: TOsTakenTable;
-  Each: TOsTaken;
-  Address: UInt64;
-  Left: Integer;
-begin
-  Address := Image.State^.TakenPages;
-  Left := 1000; // tables that change meanwhile may lead in a circle
-  while (Address <> 0) and (Left > 0)
-    and Image.Target.ReadAll(Address, @Table, SizeOf(Table)) do
-  begin
-    AddOwn(Address, SizeOf(Table));
-    for Each in Table.Ranges do
-      if Each.First <> 0 then
-        AddOwn(Each.First, Each.Size);
-    Address := UInt64(Table.Next);
-    Dec(Left);
-  end;
-end;
-
-// Its records hold addresses of blocks, too: those that it carved or freed last.
-procedure TLook.CollectOwn;
-var
-  Arena: TArenaImage;
-  Index: Integer;
-begin
-  AddOwn(Image.Address, SizeOf(TProcess));
-  for Arena in Image.Arenas do
-  begin
-    AddOwn(UInt64(Arena.Head.Base), Arena.Head.Reserved * SliceSize);
-    AddOwn(Arena.Address, UInt64(Arena.Head.Spans + Arena.Head.Reserved) - Arena.Address);
-  end;
-  for Index := 0 to High(Image.Heaps) do
-    AddOwn(Image.Heaps[Index].Address, SizeOf(THeap));
-  AddTaken;
 end;
 
 // ---------------------------------------------------------------------------- what the program reaches

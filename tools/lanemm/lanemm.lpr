@@ -6,13 +6,14 @@ program lanemm;
 uses
   LaneMM.Modules in 'LaneMM.Modules.pas', // before any unit that uses the one in src/
   LaneMM.Demangle, ToolCommands, ToolPs, ToolState, ToolMap, ToolTop, ToolProm, ToolRecord, ToolDiff,
-  ToolDhat, ToolSymbolize, ToolAsk, ToolRun, ToolTry, ToolReplay, ToolBlackBox;
+  ToolDhat, ToolSymbolize, ToolAsk, ToolRun, ToolTry, ToolReplay, ToolBlackBox,
+  ToolWhy;
 
 const
   // Help lists them in this order.
-  Commands: array[0..15] of PCommand = (@PsCommand, @TopCommand, @StateCommand,
-    @MapCommand, @CoreCommand, @PromCommand, @RecordCommand, @DiffCommand, @DhatCommand,
-    @SymbolizeCommand, @BlackBoxCommand,
+  Commands: array[0..16] of PCommand = (@PsCommand, @TopCommand, @StateCommand,
+    @MapCommand, @WhyCommand, @CoreCommand, @PromCommand, @RecordCommand, @DiffCommand,
+    @DhatCommand, @SymbolizeCommand, @BlackBoxCommand,
     @DoCommand, @ReportCommand, @RunCommand, @TryCommand, @ReplayCommand);
 
 begin

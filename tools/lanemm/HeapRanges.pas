@@ -1,0 +1,81 @@
+/// The memory that LaneMM has taken for itself in a target: what is there are no pointers of the program.
+unit HeapRanges;
+
+{$mode delphi}{$H+}
+{$pointermath on}
+
+interface
+
+uses
+  HeapImages;
+
+type
+  /// Addresses.
+  TRange = record
+    First, Limit: UInt64; //< the first one, and the first one behind
+  end;
+  TRanges = TArray<TRange>;
+
+/// Returns LaneMM's memory, by address.
+function OwnRanges(Image: THeapImage): TRanges;
+
+implementation
+
+uses
+  LaneMM.Layout, LaneMM.Types, LaneMM.Os;
+
+// Adds a range, in the order of address.
+procedure AddRange(var Ranges: TRanges; First, Size: UInt64);
+var
+  Range: TRange;
+  Place: Integer;
+begin
+  Range.First := First;
+  Range.Limit := First + Size;
+  Place := Length(Ranges);
+  while (Place > 0) and (Ranges[Place - 1].First > First) do
+    Dec(Place);
+  Insert(Range, Ranges, Place);
+end;
+
+// Adds the pages of OsTakePages: tables of samples, of growing blocks, of calls.
+procedure AddTaken(Image: THeapImage; var Ranges: TRanges);
+var
+  Table: TOsTakenTable;
+  Each: TOsTaken;
+  Address: UInt64;
+  Left: Integer;
+begin
+  Address := Image.State^.TakenPages;
+  Left := 1000; // tables that change meanwhile may lead in a circle
+  while (Address <> 0) and (Left > 0)
+    and Image.Target.ReadAll(Address, @Table, SizeOf(Table)) do
+  begin
+    AddRange(Ranges, Address, SizeOf(Table));
+    for Each in Table.Ranges do
+      if Each.First <> 0 then
+        AddRange(Ranges, Each.First, Each.Size);
+    Address := UInt64(Table.Next);
+    Dec(Left);
+  end;
+end;
+
+// Its records hold addresses of blocks, too: those that it carved or freed last.
+function OwnRanges(Image: THeapImage): TRanges;
+var
+  Arena: TArenaImage;
+  Index: Integer;
+begin
+  Result := nil;
+  AddRange(Result, Image.Address, SizeOf(TProcess));
+  for Arena in Image.Arenas do
+  begin
+    AddRange(Result, UInt64(Arena.Head.Base), Arena.Head.Reserved * SliceSize);
+    AddRange(Result, Arena.Address, UInt64(Arena.Head.Spans + Arena.Head.Reserved) - Arena.Address);
+  end;
+  for Index := 0 to High(Image.Heaps) do
+    AddRange(Result, Image.Heaps[Index].Address, SizeOf(THeap));
+  AddTaken(Image, Result);
+end;
+
+end.

@@ -1,0 +1,381 @@
+/// Why blocks of a target are still there: shortest ways to them from variables, stacks and other
+/// memory of the program.
+//
+// A breadth-first search over all blocks in use, in which each word that holds an address in a block
+// counts as a pointer. Variables come first: what they lead to is not looked for from stacks. Each
+// block has one way, so that nothing counts twice; there may be others.
+unit HeapWhys;
+
+{$mode delphi}{$H+}
+{$pointermath on}
+
+interface
+
+uses
+  SysUtils, Generics.Collections, Targets, TargetSymbols, HeapImages, HeapWalks, HeapRanges;
+
+type
+  /// A block in use, and the way to it.
+  TReached = record
+    Address, Limit: UInt64; //< its addresses
+    Kind: Integer;          //< number of its contents in Names
+    From: Integer;          //< number of the block before it; below 0: -1 - the number of its root
+    Way: Integer;           //< number of the way to it; 0: nothing leads to it
+  end;
+
+  /// The last link of a way.
+  TLink = record
+    Before: Integer; //< number of the way without it; 0: none
+    Name: Integer;   //< number of its text
+  end;
+
+  /// Blocks that have the same way, by what they hold.
+  TWay = record
+    Text: string;          //< its links, with ` -> ` between
+    Blocks, Bytes: UInt64; //< the blocks at its end
+  end;
+  TWays = TArray<TWay>;
+
+  /// The ways to all blocks of a heap.
+  TWhys = class
+  private
+    Image: THeapImage;
+    Count: Integer;               // of Blocks
+    Queue: array of Integer;      // blocks that were reached, in that order
+    QueueCount, Followed: Integer;
+    Roots: TList<UInt64>;         // places outside of the heap that lead to a block
+    Own: TRanges;
+    Names: TList<string>;         // of contents and of roots
+    Numbers: TDictionary<string, Integer>;
+    Symbols: TTargetSymbols;
+    Links: TList<TLink>;
+    LinkNumbers: TDictionary<UInt64, Integer>;
+    procedure AddBlock(const Block: TBlockFound);
+    function Find(Word: UInt64): Integer;
+    procedure See(Word, Place: UInt64; From: Integer);
+    procedure SeeRange(First, Limit: UInt64; From: Integer);
+    procedure SeeOutside(First, Limit: UInt64);
+    procedure SeeRegions(OfModules: Boolean);
+    procedure FollowAll;
+    function NumberOf(const Name: string): Integer;
+    function RootText(Place: UInt64): string;
+    function Continued(Way, Name: Integer): Integer;
+    procedure FindWays;
+    function WayText(Way: Integer): string;
+  public
+    /// All blocks in use, by address.
+    Blocks: array of TReached;
+    constructor Create(Heap: THeapImage);
+    destructor Destroy; override;
+    /// Returns the number of the block at an address; -1: none.
+    property BlockAt[Word: UInt64]: Integer read Find;
+    /// Returns the ways to blocks with contents of this name, `Unit.Class` or `Class`, in any case; most
+    /// blocks first. The one to blocks that nothing leads to is `nothing`.
+    function WaysTo(const Name: string): TWays;
+    /// Returns the links to a block, from the root on.
+    function WayTo(Index: Integer): TArray<string>;
+  end;
+
+implementation
+
+uses
+  Generics.Defaults, HeapContents;
+
+const
+  Unreached = Low(Integer);
+  Nothing = 'nothing';
+  DataLink = 'data';
+
+// ---------------------------------------------------------------------------- blocks
+
+function ByAddress(constref Left, Right: TReached): Integer;
+begin
+  Result := Ord(Left.Address > Right.Address) - Ord(Left.Address < Right.Address);
+end;
+
+procedure TWhys.AddBlock(const Block: TBlockFound);
+begin
+  if Block.IsFree or (Block.Size = 0) then
+    Exit;
+  if Count = Length(Blocks) then
+    SetLength(Blocks, Count * 2 + 1024);
+  Blocks[Count] := Default(TReached);
+  Blocks[Count].Kind := NumberOf(ContentsName(Block));
+  Blocks[Count].Address := Block.Address;
+  Blocks[Count].Limit := Block.Address + Block.Size;
+  Blocks[Count].From := Unreached;
+  Inc(Count);
+end;
+
+constructor TWhys.Create(Heap: THeapImage);
+var
+  Walker: TWalker;
+begin
+  inherited Create;
+  Image := Heap;
+  Names := TList<string>.Create;
+  Numbers := TDictionary<string, Integer>.Create;
+  Links := TList<TLink>.Create;
+  LinkNumbers := TDictionary<UInt64, Integer>.Create;
+  Roots := TList<UInt64>.Create;
+  Symbols := TTargetSymbols.Create(Image.Target);
+  Own := OwnRanges(Image);
+  Walker := TWalker.Create(Image);
+  Walker.VisitAll(AddBlock);
+  Walker.Free;
+  SetLength(Blocks, Count);
+  TArrayHelper<TReached>.Sort(Blocks, TComparer<TReached>.Construct(ByAddress));
+  SetLength(Queue, Count);
+  SeeRegions(True);
+  FollowAll;
+  SeeRegions(False);
+  FollowAll;
+  FindWays;
+end;
+
+destructor TWhys.Destroy;
+begin
+  LinkNumbers.Free;
+  Links.Free;
+  Symbols.Free;
+  Roots.Free;
+  Numbers.Free;
+  Names.Free;
+  inherited Destroy;
+end;
+
+function TWhys.Find(Word: UInt64): Integer;
+var
+  Low, High, Middle: Integer;
+begin
+  Low := 0;
+  High := Count;
+  while Low < High do
+  begin
+    Middle := (Low + High) div 2;
+    if Blocks[Middle].Limit <= Word then
+      Low := Middle + 1
+    else
+      High := Middle;
+  end;
+  if (Low = Count) or (Blocks[Low].Address > Word) then
+    Low := -1;
+  Result := Low;
+end;
+
+// ---------------------------------------------------------------------------- the search
+
+// Sees a word that lies at Place.
+procedure TWhys.See(Word, Place: UInt64; From: Integer);
+var
+  Found: Integer;
+begin
+  if (Count = 0) or (Word < Blocks[0].Address) or (Word >= Blocks[Count - 1].Limit) then
+    Exit;
+  Found := Find(Word);
+  if (Found < 0) or (Blocks[Found].From <> Unreached) then
+    Exit;
+  Blocks[Found].From := From;
+  if From < 0 then
+    Blocks[Found].From := -1 - Roots.Add(Place);
+  Queue[QueueCount] := Found;
+  Inc(QueueCount);
+end;
+
+// Sees the words of a block, number From, or of other memory, for which From is below 0.
+procedure TWhys.SeeRange(First, Limit: UInt64; From: Integer);
+const
+  Portion = 1 shl 16;
+  PageBytes = 4096;
+var
+  Words: array[0..Portion div SizeOf(UInt64) - 1] of UInt64;
+  Bytes, WordCount: UInt64;
+  Index: Integer;
+begin
+  while First < Limit do
+  begin
+    Bytes := Limit - First;
+    if Bytes > Portion then
+      Bytes := Portion;
+    WordCount := Image.Target.Read(First, @Words, Bytes) div SizeOf(UInt64);
+    for Index := 0 to Integer(WordCount) - 1 do
+      See(Words[Index], First + UInt64(Index) * SizeOf(UInt64), From);
+    if WordCount < Bytes div SizeOf(UInt64) then // behind the page that cannot be read
+      First := (First + WordCount * SizeOf(UInt64)) and not UInt64(PageBytes - 1) + PageBytes
+    else
+      Inc(First, Bytes);
+  end;
+end;
+
+// SeeRange of memory outside of the heap, without LaneMM's own.
+procedure TWhys.SeeOutside(First, Limit: UInt64);
+var
+  Range: TRange;
+begin
+  for Range in Own do
+    if (First < Range.Limit) and (Range.First < Limit) then
+    begin
+      SeeRange(First, Range.First, -1);
+      First := Range.Limit;
+    end;
+  SeeRange(First, Limit, -1);
+end;
+
+// Sees variables of modules, or all other memory that can be written, such as stacks.
+procedure TWhys.SeeRegions(OfModules: Boolean);
+var
+  Index: Integer;
+  Region: PRegion;
+begin
+  for Index := 0 to Image.Target.RegionCount - 1 do
+  begin
+    Region := Image.Target.Regions[Index];
+    if Region^.IsReadable and Region^.IsWritable and ((Region^.Module <> '') = OfModules)
+      and not Region^.Path.StartsWith('/dev/') then
+      SeeOutside(Region^.First, Image.Target.ReadableLimit(Region));
+  end;
+end;
+
+procedure TWhys.FollowAll;
+var
+  Index: Integer;
+begin
+  while Followed < QueueCount do
+  begin
+    Index := Queue[Followed];
+    Inc(Followed);
+    SeeRange(Blocks[Index].Address, Blocks[Index].Limit, Index);
+  end;
+end;
+
+// ---------------------------------------------------------------------------- ways
+
+function TWhys.NumberOf(const Name: string): Integer;
+begin
+  if not Numbers.TryGetValue(Name, Result) then
+  begin
+    Result := Names.Add(Name);
+    Numbers.Add(Name, Result);
+  end;
+end;
+
+// Returns the name of a place outside of the heap.
+function TWhys.RootText(Place: UInt64): string;
+var
+  Region: PRegion;
+begin
+  Result := Symbols.VariableAt(Place);
+  if Result <> '' then
+    Exit('variable ' + Result);
+  Region := Image.Target.FindRegion(Place);
+  if Region <> nil then
+    Result := NameOfRegion(Region);
+end;
+
+// Returns the number of the way that continues Way, 0: none, with a link. One that has that link
+// already is not continued: nodes of a list or of a tree are one link.
+function TWhys.Continued(Way, Name: Integer): Integer;
+var
+  Link: TLink;
+  Key: UInt64;
+begin
+  Result := Way;
+  while (Result > 0) and (Links[Result].Name <> Name) do
+    Result := Links[Result].Before;
+  if Result > 0 then
+    Exit;
+  Key := UInt64(Way) shl 32 or UInt64(Name);
+  if LinkNumbers.TryGetValue(Key, Result) then
+    Exit;
+  Link.Before := Way;
+  Link.Name := Name;
+  Result := Links.Add(Link);
+  LinkNumbers.Add(Key, Result);
+end;
+
+// Finds the way to each block that was reached: those before it come first.
+procedure TWhys.FindWays;
+var
+  Place: UInt64;
+  Index, Each: Integer;
+  Name: string;
+begin
+  for Place in Roots do
+    Symbols.AddVariable(Place);
+  Symbols.Resolve;
+  Links.Add(Default(TLink));
+  for Index := 0 to QueueCount - 1 do
+  begin
+    Each := Queue[Index];
+    if Blocks[Each].From < 0 then
+      Blocks[Each].Way := Continued(0, NumberOf(RootText(Roots[-1 - Blocks[Each].From])))
+    else
+      Blocks[Each].Way := Blocks[Blocks[Each].From].Way;
+    Name := Names[Blocks[Each].Kind];
+    if Name.StartsWith(DataName) then
+      Name := DataLink;
+    Blocks[Each].Way := Continued(Blocks[Each].Way, NumberOf(Name));
+  end;
+end;
+
+function TWhys.WayText(Way: Integer): string;
+begin
+  Result := Nothing;
+  if Way = 0 then
+    Exit;
+  Result := Names[Links[Way].Name];
+  while Links[Way].Before > 0 do
+  begin
+    Way := Links[Way].Before;
+    Result := Names[Links[Way].Name] + ' -> ' + Result;
+  end;
+end;
+
+function TWhys.WayTo(Index: Integer): TArray<string>;
+begin
+  Result := nil;
+  while Index >= 0 do
+  begin
+    Insert(Format('%s at $%s', [Names[Blocks[Index].Kind],
+      LowerCase(HexStr(Blocks[Index].Address, 12))]), Result, 0);
+    Index := Blocks[Index].From;
+  end;
+  if Index = Unreached then
+    Insert(Nothing, Result, 0)
+  else
+    Insert(RootText(Roots[-1 - Index]), Result, 0);
+end;
+
+function ByCount(constref Left, Right: TWay): Integer;
+begin
+  Result := Ord(Left.Blocks < Right.Blocks) - Ord(Left.Blocks > Right.Blocks);
+end;
+
+function TWhys.WaysTo(const Name: string): TWays;
+var
+  Places: TDictionary<Integer, Integer>; // in Result, by way
+  Each: TReached;
+  Place: Integer;
+begin
+  Result := nil;
+  Places := TDictionary<Integer, Integer>.Create;
+  for Each in Blocks do
+  begin
+    if not SameText(Names[Each.Kind], Name) and not Names[Each.Kind].EndsWith('.' + Name, True) then
+      Continue;
+    if not Places.TryGetValue(Each.Way, Place) then
+    begin
+      Place := Length(Result);
+      Places.Add(Each.Way, Place);
+      SetLength(Result, Place + 1);
+      Result[Place] := Default(TWay);
+      Result[Place].Text := WayText(Each.Way);
+    end;
+    Inc(Result[Place].Blocks);
+    Inc(Result[Place].Bytes, Each.Limit - Each.Address);
+  end;
+  Places.Free;
+  TArrayHelper<TWay>.Sort(Result, TComparer<TWay>.Construct(ByCount));
+end;
+
+end.

@@ -1,0 +1,92 @@
+/// `lanemm why`: what keeps blocks of a process alive.
+unit ToolWhy;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  ToolCommands;
+
+/// Shows the ways to the blocks of a class, or to one block.
+procedure RunWhy(Arguments: TArguments);
+
+const
+  WhyCommand: TCommand = (
+    Name: 'why';
+    Usage: 'PID|FILE CLASS|ADDRESS';
+    Help: 'Says why blocks are still there: from which variable which ways lead to them';
+    Details: 'CLASS is a name as `lanemm state --contents` prints it, with or without its unit. FILE'#10
+      + 'is a core file. Of each block one of the shortest ways counts, from a variable if there is'#10
+      + 'one; of an ADDRESS, as $7f1200 or 0x7f1200, each link is shown with its address.'#10
+      + '--most=N     so many ways, 20 by default; 0: all'#10
+      + '--copy=N     the Nth copy of LaneMM of a process with several'#10;
+    Options: 'most: copy:';
+    MostWords: 2;
+    Run: RunWhy);
+
+implementation
+
+uses
+  SysUtils, HeapWhys, ToolOpen, ToolText;
+
+procedure WriteBlock(Whys: TWhys; Address: UInt64);
+var
+  Index: Integer;
+  Link, Arrow: string;
+begin
+  Index := Whys.BlockAt[Address];
+  if Index < 0 then
+    raise ETool.Create(ecFailed, 'no block in use lies at $%x', [Address]);
+  Arrow := '';
+  for Link in Whys.WayTo(Index) do
+  begin
+    WriteLn(Arrow, Link);
+    Arrow := '-> ';
+  end;
+end;
+
+procedure WriteWays(const Ways: TWays; Most: Integer);
+var
+  Index: Integer;
+begin
+  WriteLn('      blocks        used  shortest way');
+  for Index := 0 to High(Ways) do
+    if (Most = 0) or (Index < Most) then
+      WriteLn(Right(Grouped(Ways[Index].Blocks), 12), Right(BytesText(Ways[Index].Bytes), 12), '  ',
+        Ways[Index].Text);
+  if (Most > 0) and (Length(Ways) > Most) then
+    WriteLn(Format('%d more; --most=0 shows all', [Length(Ways) - Most]));
+end;
+
+procedure RunWhy(Arguments: TArguments);
+var
+  Opened: TOpened;
+  Whys: TWhys;
+  Ways: TWays;
+  Address: UInt64;
+  What: string;
+begin
+  What := Arguments.Word(1, 'CLASS or ADDRESS');
+  Whys := nil;
+  Opened := OpenHeap(Arguments);
+  try
+    Whys := TWhys.Create(Opened.Image);
+    Opened.Target.CheckThere;
+    if TryStrToQWord(StringReplace(What, '0x', '$', []), Address) then
+    begin
+      WriteBlock(Whys, Address);
+      Exit;
+    end;
+    Ways := Whys.WaysTo(What);
+    if Ways = nil then
+      raise ETool.Create(ecFailed, 'no block in use holds a `%s`; `lanemm state --contents` lists what there'
+        + ' is', [What]);
+    WriteWays(Ways, Arguments.Number('most', 20, 0));
+  finally
+    Whys.Free;
+    Opened.Free;
+  end;
+end;
+
+end.
