@@ -208,6 +208,25 @@ promise 'a program in C has one, its child none while it runs' forks
 pkill -P 1 -f '^sleep 30$' 2> /dev/null
 rm -f "$out"/box/*
 
+# The daemon's number is in the name of its box alone.
+daemon_has_one() {
+  LANEMM=blackbox=$out/box/ "$out/Boxed" daemon
+  looks=0
+  until ls "$out"/box/Boxed.*.lanebox > "$out/daemon" 2>&1; do
+    looks=$((looks + 1))
+    [ $looks -lt 1000 ] || return 1
+    sleep 0.01
+  done
+  process=$(sed 's/.*Boxed\.\([0-9]*\)\.lanebox/\1/' "$out/daemon")
+  sleep 1
+  kill -9 "$process" || return 1
+  while grep -q . "/proc/$process/maps" 2> /dev/null; do sleep 0.01; done
+  "$lanemm" blackbox "$(box)" > "$out/report" && cat "$out/report" \
+    && sed -n 1p "$out/report" | grep -q '^Killed at .* are Boxed.TCachedPage, allocated at Boxed.lpr'
+}
+promise 'a daemon has a box of its own' daemon_has_one
+rm -f "$out"/box/*
+
 # A byte that changed in each half, and files of others.
 start 500 1
 kill_it

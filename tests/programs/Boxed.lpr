@@ -3,6 +3,7 @@
 ///   Boxed [PAGES [THREADS]]   pages of 4 KB that the cache gets; then a line `ready`, and work without end
 ///   Boxed end [CODE]          fills the cache and ends with the exit code
 ///   Boxed kill                fills the cache and is killed
+///   Boxed daemon              ends; a child process fills the cache again and again
 program Boxed;
 
 {$mode delphi}
@@ -56,9 +57,23 @@ begin
   {$endif}
 end;
 
+procedure BeDaemon;
+begin
+  {$ifdef UNIX}
+  if FpFork <> 0 then
+    Halt;
+  repeat
+    FillCache(3000);
+    Sleep(10);
+  until False;
+  {$endif}
+end;
+
 var
   Thread: Integer;
 begin
+  if ParamStr(1) = 'daemon' then
+    BeDaemon;
   if ParamStr(1) = 'kill' then
   begin
     FillCache(1000);
