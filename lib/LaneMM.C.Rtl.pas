@@ -29,6 +29,9 @@ var
   ReturnsNil: Boolean = False; public name 'U_$SYSTEM_$$_RETURNNILIFGROWHEAPFAILS';
   // True: the library starts no thread in the program that loads it.
   IsInLibrary: Boolean = True; public name 'operatingsystem_islibrary';
+  // Those of the program are not asked for, see OsVariables.
+  ArgumentCount: LongInt = 0; public name 'U_$SYSTEM_$$_ARGC';
+  Arguments: Pointer = nil; public name 'U_$SYSTEM_$$_ARGV';
 
   // Any program may have threads.
   IsThreaded: LongBool = True; public name 'TC_$SYSTEM_$$_ISMULTITHREAD';
@@ -89,6 +92,13 @@ end;
 
 procedure FinalizeUnits; [public, alias: 'FPC_FINALIZEUNITS'];
 begin
+end;
+
+// The path of the program: the system is asked for it.
+function Argument(Index: LongInt): ShortString;
+  [public, alias: 'SYSTEM_$$_PARAMSTR$LONGINT$$SHORTSTRING'];
+begin
+  Result := '';
 end;
 
 // An event rule (`halt=N`) ends the program.

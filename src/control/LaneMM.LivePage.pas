@@ -13,14 +13,12 @@ unit LaneMM.LivePage;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.StatusPage;
+  LaneMM.Layout, LaneMM.OsThread, LaneMM.StatusPage;
 
-/// Returns whether the settings allow a page: not `live=0`, nor more rights than the user's.
-function LivePageIsWanted: Boolean;
 /// Makes the page; Answerer: what a thread runs that a tool starts; nil: requests are not answered.
-/// CanStart: a tool can start one. Without memory, or where the system has no such pages, there is
-/// none.
-procedure LivePageStart(Answerer: TPlainProcedure; CanStart: Boolean);
+/// Plan: how a tool starts one, all 0 if it cannot. Without memory, or where the system has no such
+/// pages, there is none.
+procedure LivePageStart(Answerer: TPlainProcedure; const Plan: TBareThreadPlan);
 /// Removes the page of a library that is unloaded.
 procedure LivePageEnd;
 /// Returns the page, or nil.
@@ -39,8 +37,8 @@ procedure LivePageWrite;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsThread,
-  LaneMM.OsPage, LaneMM.Stats, LaneMM.Version, LaneMM.SettingsState;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess,
+  LaneMM.OsPage, LaneMM.Stats, LaneMM.Version;
 
 type
   // The state of the page.
@@ -49,16 +47,11 @@ type
     IsParents: TAtomicWord;    //< shared  1: it is that of the parent; a thread that makes the
                                //  process's own sets it to 0
     Answerer: TPlainProcedure; //< const   the arguments of LivePageStart
-    CanStart: Boolean;         //< const
+    Plan: TBareThreadPlan;     //< const
   end;
 
 var
   Live: TLive;
-
-function LivePageIsWanted: Boolean;
-begin
-  Result := IsSet(opLive) and IsSet(opCalls) and not Settings.IsPrivileged and OsPageIsAllowed;
-end;
 
 function LivePage: PStatusPage;
 begin
@@ -72,17 +65,6 @@ begin
     Result := puMalloc
   else if IsLibrary then
     Result := puLibrary;
-end;
-
-procedure FillThread(var Head: TPageHead);
-var
-  Plan: TBareThreadPlan;
-begin
-  Plan := OsBareThreadPlan;
-  Head.ThreadCode := Plan.Code;
-  Head.ThreadFlags := Plan.Flags;
-  Head.ThreadBytes := Plan.Bytes;
-  Head.Answerer := NativeUInt(@Live.Answerer);
 end;
 
 // Fills all but Magic, which comes last.
@@ -105,8 +87,10 @@ begin
   Head.Engine := NativeUInt(@Process);
   Head.Use := Ord(UseOfLaneMM);
   Head.HasMailbox := Ord(@Live.Answerer <> nil);
-  if Live.CanStart then
-    FillThread(Head);
+  Head.ThreadCode := Live.Plan.Code;
+  Head.ThreadFlags := Live.Plan.Flags;
+  Head.ThreadBytes := Live.Plan.Bytes;
+  Head.Answerer := NativeUInt(@Live.Answerer);
 end;
 
 // Makes a page, in the place of the one that there is.
@@ -128,10 +112,10 @@ begin
   Process.Bell := @Page^.Mailbox.Bell.Value;
 end;
 
-procedure LivePageStart(Answerer: TPlainProcedure; CanStart: Boolean);
+procedure LivePageStart(Answerer: TPlainProcedure; const Plan: TBareThreadPlan);
 begin
   @Live.Answerer := @Answerer;
-  Live.CanStart := CanStart;
+  Live.Plan := Plan;
   MakePage;
 end;
 

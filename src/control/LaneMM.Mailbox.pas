@@ -188,14 +188,19 @@ end;
 // ---------------------------------------------------------------------------- start
 
 procedure MailboxStart;
+var
+  Plan: TBareThreadPlan;
 begin
-  if not LivePageIsWanted then
+  if not IsSet(opLive) or not IsSet(opCalls) or Settings.IsPrivileged or not OsPageIsAllowed then
     Exit;
   Hooks.Ring := TakeRing;
-  if not IsSet(opAttach) then
-    LivePageStart(nil, False)
+  Plan := Default(TBareThreadPlan);
+  if IsSet(opAttach) and HasAnswerer then
+    Plan := OsBareThreadPlan;
+  if IsSet(opAttach) then
+    LivePageStart(RunAnswerer, Plan)
   else
-    LivePageStart(RunAnswerer, HasAnswerer);
+    LivePageStart(nil, Plan);
   if (Settings.Values[opAttach] = 2) and HasAnswerer and (LivePage <> nil) then
     OsBareThreadStart(RunAnswerer);
 end;

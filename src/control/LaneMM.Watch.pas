@@ -453,7 +453,6 @@ end;
 // Sets the parameters of the engine.
 procedure ApplyToEngine;
 begin
-  ApplyAlignment(False);
   HugeFromSet(Settings.Values[opHuge]);
   // Reports name the usable size, which is to be that of the class.
   Process.SharesSpans := not (IsSet(opLeaks) or IsSet(opContention) or IsSet(opGrowth)
@@ -476,6 +475,7 @@ begin
   Hooks.Pressure := nil;
   if Settings.HasContainer then
     Hooks.Pressure := PressureLook;
+  ApplyAlignment(False);
 end;
 
 // Starts the notes of allocations when they are switched on.

@@ -106,6 +106,8 @@ var
   IsNew: Boolean;
 begin
   KeepPrevious;
+  if not OsMayLoad then
+    Exit; // there is no other copy
   Copies := OsSharedPages(CopiesAddress, SizeOf(TCopies), IsNew);
   if Copies = nil then
     Exit;

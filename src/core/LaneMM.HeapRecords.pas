@@ -76,12 +76,12 @@ begin
   Fresh := LoadAcquire(Process.FreshHeaps);
   if FreshBytes(Fresh) >= SizeOf(THeap) then
     Exit(True); // another thread has added pages
-  Pages := OsTakePages(FreshHeapsSize);
+  Pages := OsTakeAnywhere(2 * FreshHeapsSize); // one half of which begins where it has to
   Result := Pages <> nil;
   // The first place stays unused: no record begins where those of other pages end.
   if Result and not CompareAndSwap(Process.FreshHeaps, Fresh,
-    NativeUInt(Pages) + SizeOf(THeap)) then
-    OsReleasePages(Pages, FreshHeapsSize);
+    AlignUp(NativeUInt(Pages), FreshHeapsSize) + SizeOf(THeap)) then
+    OsReleasePages(Pages, 2 * FreshHeapsSize);
 end;
 
 // Adds a new record to the list of all heaps.

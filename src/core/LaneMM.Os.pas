@@ -98,7 +98,9 @@ function OsTakePages(Size: NativeUInt): Pointer;
 /// Sets Table to the address of pages as of OsTakePages, unless it has one already. Of several
 /// threads at once one takes them. False without memory.
 function OsTakeTable(var Table: TAtomicWord; Size: NativeUInt): Boolean;
-/// Returns whether Address lies in pages of OsTakePages, or in the table of them.
+/// OsTakePages, but not at a multiple of SliceSize: a single call of the system.
+function OsTakeAnywhere(Size: NativeUInt): Pointer;
+/// Returns whether Address lies in pages of these two, or in the table of them.
 function OsIsTaken(Address: NativeUInt): Boolean;
 /// Releases memory of OsTakePages; nil is allowed.
 procedure OsReleasePages(P: Pointer; Size: NativeUInt);
@@ -193,6 +195,8 @@ procedure OsThreadSlotDestroy(IsUnused: Boolean);
 /// Returns whether this module may be unloaded before the process ends: then no thread and no
 /// signal may find its code gone.
 function OsMayUnload: Boolean;
+/// Returns whether this process may load libraries: it has the C library, or is Windows.
+function OsMayLoad: Boolean;
 /// Prepares OsExitHasBegun.
 procedure OsExitWatch;
 /// Returns whether the process is ending, or may be: other threads still run then.
@@ -236,6 +240,9 @@ function SystemCall(Number, P1, P2, P3, P4, P5, P6: NativeUInt): NativeInt;
 function OsPointer(Answer: NativeInt): Pointer;
 /// Opens a file, which exec closes; waits for no other end of a pipe. Negative on error.
 function OsOpen(Path: PAnsiChar; Flags: NativeUInt): NativeInt;
+/// Reads the start of a file into Buffer, by one call, and ends it with #0. Returns the bytes read,
+/// 0 on error.
+function OsReadStart(Path, Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// Opens a file to be read character by character. False on error; else OsReaderClose is due.
 function OsReaderOpen(out Reader: TOsReader; Path: PAnsiChar): Boolean;
 /// Closes it.
@@ -247,7 +254,10 @@ procedure OsReaderSkip(var Reader: TOsReader; Ending, Sign: AnsiChar);
 /// Reads up to Ending into Buffer of Size characters, cut to fit.
 procedure OsReaderCopy(var Reader: TOsReader; Ending: AnsiChar; Buffer: PAnsiChar;
   Size: NativeUInt);
-/// Returns the value of an entry of the kernel's auxiliary vector; 0 without one.
+/// Returns the variables of the environment at the start of the program, ended by nil, with the
+/// kernel's auxiliary vector behind them; nil in a library, which the system gives no such table.
+function OsVariables: PPAnsiChar;
+/// Returns the value of an entry of the auxiliary vector; 0 without one.
 function OsAuxiliary(Entry: NativeUInt): NativeUInt;
 {$else}
 // Likewise.
@@ -305,6 +315,9 @@ begin
   Result := False;
 end;
 
+// OsTakeAnywhere without a note.
+function TakeMapping(Size: NativeUInt): Pointer; forward;
+
 // Lock-free: a turn is repeated after other threads have filled a table. False without memory.
 function Note(P: Pointer; Size: NativeUInt): Boolean;
 var
@@ -312,7 +325,7 @@ var
 begin
   while not ChangeNote(0, NativeUInt(P), Size) do
   begin
-    Table := TakeUnnoted(OsGranule);
+    Table := TakeMapping(OsGranule);
     if Table = nil then
       Exit(False);
     repeat
@@ -346,14 +359,26 @@ begin
   Result := IsLibrary and not Process.StaysLoaded;
 end;
 
+// Returns P, or nil where the pages would outlive the library.
+function Noted(P: Pointer; Size: NativeUInt): Pointer;
+begin
+  Result := P;
+  if (P = nil) or Note(P, Size) or not OsMayUnload then
+    Exit;
+  OsRelease(P, Size);
+  Result := nil;
+end;
+
 function OsTakePages(Size: NativeUInt): Pointer;
 begin
   Size := AlignUp(Size, OsGranule);
-  Result := TakeUnnoted(Size);
-  if (Result = nil) or Note(Result, Size) or not OsMayUnload then
-    Exit;
-  OsRelease(Result, Size);
-  Result := nil;
+  Result := Noted(TakeUnnoted(Size), Size);
+end;
+
+function OsTakeAnywhere(Size: NativeUInt): Pointer;
+begin
+  Size := AlignUp(Size, OsGranule);
+  Result := Noted(TakeMapping(Size), Size);
 end;
 
 function OsTakeTable(var Table: TAtomicWord; Size: NativeUInt): Boolean;

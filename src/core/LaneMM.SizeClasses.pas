@@ -195,14 +195,14 @@ end;
 
 procedure SizeClassesAlign(Shift: Cardinal);
 var
-  Index, SizeClass: Cardinal;
+  First, Next, SizeClass: Cardinal;
 begin
-  for Index := 0 to ClassTableLength - 1 do
+  First := 0;
+  for SizeClass := 0 to SizeClassCount - 1 do
   begin
-    SizeClass := SizeToClass(Index * ClassStep);
-    if Shift <> 0 then
-      SizeClass := AlignedClass(SizeClass, Shift);
-    Process.ClassOf[Index] := SizeClass;
+    Next := ClassToSize(SizeClass) div ClassStep + 1;
+    FillChar(Process.ClassOf[First], Next - First, AlignedClass(SizeClass, Shift));
+    First := Next;
   end;
 end;
 

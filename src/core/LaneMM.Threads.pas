@@ -302,6 +302,7 @@ end;
 function ProcessStart(ThreadEnded: Pointer): Boolean;
 var
   ChargesUntouched: Boolean;
+  CpuCount: Cardinal;
 begin
   if Process.IsStarted then
     Exit(True);
@@ -317,12 +318,14 @@ begin
   Process.SavingFrom := SavingFromDefault;
   OsMemory(Process.MostBytes, ChargesUntouched);
   Process.HasSpare := not ChargesUntouched;
-  if (OsCpuCount > 1) and (OsCpuQuota > 1) then
-    Process.SpinLimit := SpinTurns;
-  Process.ShardCount := ShardCountFor(OsCpuCount);
+  CpuCount := OsCpuCount;
+  Process.ShardCount := ShardCountFor(CpuCount);
   if Process.Abandoned = nil then
     Process.Abandoned := HeapTake;
   Result := (Process.Abandoned <> nil) and OsThreadSlotCreate(ThreadEnded);
+  // The quota is in files; a program with one thread waits for no lock.
+  if Process.HasThreads and (CpuCount > 1) and (OsCpuQuota > 1) then
+    Process.SpinLimit := SpinTurns;
   Process.IsStarted := Result;
 end;
 

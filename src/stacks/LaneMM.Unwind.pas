@@ -691,7 +691,7 @@ var
   Mapping: TOsMapping;
 begin
   StacksSetDepth(DefaultFrames);
-  if not OsFindMapping(NativeUInt(@UnwindStart), Mapping) then
+  if not OsFindRegion(NativeUInt(@UnwindStart), Mapping) then
     Exit;
   Stacks.CodeFirst := Mapping.First + CodeMargin;
   Stacks.CodeLimit := Mapping.Limit - CodeMargin;

@@ -26,7 +26,8 @@ function OsIsPrivileged: Boolean;
 function OsUnixSeconds: UInt64;
 /// Finds the mapping that holds Address. False if none.
 function OsFindMapping(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
-/// OsFindMapping while threads are paused. Windows: without the path, which takes a loader lock.
+/// OsFindMapping while threads are paused, of code in the program, too, without a file to read. Of
+/// that, and of Windows, where it takes a loader lock, without the path.
 function OsFindRegion(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
 /// Calls Visitor for each mapping of the process, in the order of address.
 procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
@@ -37,10 +38,10 @@ function OsThreadCount: NativeUInt;
 
 implementation
 
-{$ifdef MSWINDOWS}
 uses
-  LaneMM.OsFiles;
+  {$ifdef MSWINDOWS} LaneMM.OsFiles {$else} LaneMM.Bits {$endif};
 
+{$ifdef MSWINDOWS}
   {$I LaneMM.OsProcess.Windows.inc}
 {$else}
   {$I LaneMM.OsProcess.Linux.inc}

@@ -29,13 +29,11 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.OsProcess, LaneMM.OsFiles, LaneMM.ReportState,
   LaneMM.EventRules, LaneMM.LogFile, LaneMM.Text, LaneMM.SettingsState, LaneMM.SettingTable,
-  LaneMM.SettingValues, LaneMM.SettingMessages, LaneMM.HeapTrc;
+  LaneMM.SettingValues, LaneMM.SettingMessages, LaneMM.SettingSources, LaneMM.HeapTrc;
 
 const
   Variable: ShortString = 'LANEMM';
   HeapTrcVariable: ShortString = 'HEAPTRC';
-  FileExtension: ShortString = '.lanemm';
-  MaxWords = 4096;
 
 function SettingsAreChanged: Boolean;
 begin
@@ -269,52 +267,21 @@ end;
 
 // ---------------------------------------------------------------------------- start
 
-type
-  // Room for one byte more than is read, and the end.
-  TWords = array[0..MaxWords + 1] of AnsiChar;
-
-// Reads all settings in Words; without those after MaxWords bytes, and the one that begins before
-// and ends after them.
-procedure ReadAll(var Words: TWords; const Source: ShortString);
-var
-  Length: NativeUInt;
-  IsCut: Boolean;
+procedure ReadSource(Words: PAnsiChar; const Source: ShortString; CutAt: NativeUInt);
 begin
-  Length := 0;
-  while (Length <= MaxWords) and (Words[Length] <> #0) do
-    Inc(Length);
-  IsCut := Length > MaxWords;
-  if IsCut then
-    repeat
-      Dec(Length);
-    until (Length = 0) or ValueEnds(Words[Length]);
-  Words[Length] := #0;
-  SettingsRead(@Words[TextMarkLength(@Words, Length)], Source);
-  if IsCut then
-    SettingSayCut(MaxWords, Source);
+  SettingsRead(Words, Source);
+  if CutAt > 0 then
+    SettingSayCut(CutAt, Source);
 end;
 
-procedure ReadSettingsFile;
-var
-  Path: TPath;
-  Words: TWords;
-  Length: NativeInt;
-  Handle: TOsFile;
+procedure DisableByHeapTrc(Words: PAnsiChar; const Source: ShortString; CutAt: NativeUInt);
 begin
-  Length := OsProgramName(@Path, SizeOf(Path) - 8);
-  if Length = 0 then
-    Exit;
-  Move(FileExtension[1], Path[Length], System.Length(FileExtension));
-  Path[Length + System.Length(FileExtension)] := #0;
-  Handle := OsFileOpen(@Path);
-  if Handle < 0 then
-    Exit;
-  Length := OsFileRead(Handle, @Words, MaxWords + 1);
-  OsFileClose(Handle);
-  if Length < 0 then
-    Exit;
-  Words[Length] := #0;
-  ReadAll(Words, 'settings file');
+  HeapTrcDisable(Words);
+end;
+
+procedure ReadHeapTrc(Words: PAnsiChar; const Source: ShortString; CutAt: NativeUInt);
+begin
+  HeapTrcRead(Words);
 end;
 
 // Returns the settings that need debug mode: most are for debug blocks, which guard=sample:N makes,
@@ -368,19 +335,16 @@ begin
   Settings.SaysClean := IsSet(opLeaks) or IsSet(opDebug);
 end;
 
-procedure ReadEnvironment;
+procedure ReadSources;
 var
-  Words, HeapTrcWords: TWords;
   HasHeapTrc: Boolean;
 begin
-  HasHeapTrc := OsEnvironment(HeapTrcVariable, @HeapTrcWords, SizeOf(HeapTrcWords));
-  if HasHeapTrc then
-    HeapTrcDisable(@HeapTrcWords);
-  if OsEnvironment(Variable, @Words, SizeOf(Words)) then
-    ReadAll(Words, Variable);
+  SourceReadFile(ReadSource);
+  HasHeapTrc := SourceReadVariable(HeapTrcVariable, DisableByHeapTrc);
+  SourceReadVariable(Variable, ReadSource);
   CheckEffects;
   if HasHeapTrc then
-    HeapTrcRead(@HeapTrcWords);
+    SourceReadVariable(HeapTrcVariable, ReadHeapTrc);
 end;
 
 procedure SettingsStart;
@@ -394,10 +358,7 @@ begin
   Report.SystemLog := @Settings.SyslogPath;
   Settings.IsPrivileged := OsIsPrivileged;
   if not Settings.IsPrivileged then
-  begin
-    ReadSettingsFile;
-    ReadEnvironment;
-  end;
+    ReadSources;
   if (Settings.Values[opHelp] <> 0) and not IsLibrary then
     SettingsHelp;
 end;

@@ -47,6 +47,12 @@ type
   /// reads an old value applies it to one event more.
   TSettings = record
     Values: array[TOption] of NativeUInt; //< racy    0 or 1, or a number
+    SaysClean: Boolean;                   //< racy    the end says that nothing was found: `leaks`
+                                          //  or `debug` was on at the start; not in child processes
+    IsPrivileged: Boolean;                //< const   the process has more rights than its user
+    Given: TOptions;                      //< racy    settings that a source has named so far
+    Readers: TAtomicWord;                 //< shared  threads that are reading settings
+    // What most programs never touch.
     LogPath: TPath;                       //< racy    opLog; empty: beside the program
     SyslogPath: TPath;                    //< racy    opSyslog; empty: /dev/log
     Ranges: array[opTraceSize..opTraceGroup] of TSettingsRange; //< racy    ranges of these settings
@@ -58,11 +64,6 @@ type
     Hidden: TPath;                        //< racy    opHide: patterns, each ended by #0, then one
                                           //  more #0
     IgnorePath: TPath;                    //< racy    opLeaksIgnore; empty: beside the program
-    SaysClean: Boolean;                   //< racy    the end says that nothing was found: `leaks`
-                                          //  or `debug` was on at the start; not in child processes
-    IsPrivileged: Boolean;                //< const   the process has more rights than its user
-    Given: TOptions;                      //< racy    settings that a source has named so far
-    Readers: TAtomicWord;                 //< shared  threads that are reading settings
   end;
 
 var

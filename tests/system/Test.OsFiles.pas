@@ -20,6 +20,9 @@ type
     procedure CutTextEndsBetweenTwoCharacters;
     {$else}
     procedure FileThatAnotherUserPlantedIsNotAppendedTo;
+    procedure CodeOfTheProgramIsFoundWithoutAFile;
+    procedure VariablesOfTheProgramAreThoseOfTheKernel;
+    procedure AuxiliaryVectorIsThatOfTheKernel;
     {$endif}
   end;
 
@@ -159,6 +162,77 @@ begin
   end;
 end;
 {$else}
+procedure TOsFilesTests.CodeOfTheProgramIsFoundWithoutAFile;
+var
+  Region, Mapping: TOsMapping;
+begin
+  AssertTrue('a file', OsFindMapping(NativeUInt(@SeeMapping), Mapping) and (Mapping.Path[0] <> #0));
+  AssertTrue('no file', OsFindRegion(NativeUInt(@SeeMapping), Region) and (Region.Path[0] = #0));
+  AssertTrue('rights', Region.IsReadable and Region.IsCode and not Region.IsWritable);
+  Same(Mapping.First, Region.First, 'its start');
+  Same(Mapping.Limit, Region.Limit, 'its end');
+  AssertFalse('not of a program', OsFindRegion(8, Region));
+end;
+
+// The bytes of a file of /proc, followed by zeros.
+function KernelText(const FileName: string): string;
+var
+  Stream: TFileStream;
+  Count: Integer;
+begin
+  SetLength(Result, 1 shl 18);
+  FillChar(Result[1], Length(Result), 0);
+  Stream := TFileStream.Create(FileName, fmOpenRead or fmShareDenyNone);
+  Count := Stream.Read(Result[1], Length(Result) - 64);
+  Stream.Free;
+  if Count <= 0 then
+    raise Exception.Create(FileName + ' is empty');
+end;
+
+procedure TOsFilesTests.VariablesOfTheProgramAreThoseOfTheKernel;
+var
+  Text, Name: string;
+  Next, Value: PAnsiChar;
+  Read: array[0..8191] of AnsiChar;
+  Count: Integer;
+begin
+  Text := KernelText('/proc/self/environ');
+  Next := @Text[1];
+  Count := 0;
+  while Next^ <> #0 do
+  begin
+    Value := StrScan(Next, '=') + 1;
+    Name := Copy(Next, 1, Value - Next - 1);
+    AssertTrue(Name, OsEnvironment(Name, @Read, SizeOf(Read)));
+    AssertEquals(Name, Copy(Value, 1, SizeOf(Read) - 1), PAnsiChar(@Read));
+    OsEnvironment(Name, @Read, 3);
+    AssertEquals(Name + ', cut', Copy(Value, 1, 2), PAnsiChar(@Read));
+    AssertFalse('longer name', OsEnvironment(Name + '_WITH_MORE', @Read, SizeOf(Read)));
+    Inc(Next, StrLen(Next) + 1);
+    Inc(Count);
+  end;
+  AtLeast(1, Count, 'variables');
+end;
+
+procedure TOsFilesTests.AuxiliaryVectorIsThatOfTheKernel;
+var
+  Text: string;
+  Pair: PNativeUInt;
+  Count: Integer;
+begin
+  Text := KernelText('/proc/self/auxv');
+  Pair := @Text[1];
+  Count := 0;
+  while Pair^ <> 0 do
+  begin
+    Same(Pair[1], OsAuxiliary(Pair^), Format('entry %d', [Pair^]));
+    Inc(Pair, 2);
+    Inc(Count);
+  end;
+  AtLeast(5, Count, 'entries');
+  Same(0, OsAuxiliary(123456), 'no such entry');
+end;
+
 // As in /tmp, whatever fs.protected_regular is. Only root can plant a file for another user.
 procedure TOsFilesTests.FileThatAnotherUserPlantedIsNotAppendedTo;
 const
