@@ -49,7 +49,7 @@ test: ## that LaneMM works here: minutes, a compiler and nothing else; SUITE=NAM
 ALL_TOOLS = fpc gcc g++ lazbuild opkman xvfb-run zip unzip chromium node npm promtool gcore python3 strace \
   redis prometheus tmux pkg-config cmake groff spin go git
 ALL_TESTS = test-c test-checked test-programs test-release test-pure test-yield model test-faults \
-  test-fuzz test-planted test-paths test-switches core test-pprof test-frameworks test-leakview test-lanemm test-live test-boxes test-servers \
+  test-fuzz test-planted test-paths test-switches core test-pprof test-frameworks test-leakview test-lanemm test-live test-start test-boxes test-servers \
   test-pages test-lazarus test-casts lint-test
 
 test-all: ## all tests that need no rights of root but to install tools
@@ -92,6 +92,13 @@ core: ## the engine alone: built without the other rooms, its tests run on a min
 	@$(FPC) $(FPCFLAGS) $(FLAGS) -Fu$(OUT)/core/src/core -Futests -Futests/core -FE$(OUT)/core \
 	  -FU$(OUT)/core/units tests/core/CoreTests.lpr
 	@$(RUN) $(OUT)/core/CoreTests $(ORDER) $(if $(WITHOUT),--without=$(WITHOUT))
+
+core-lean: #: the same tests on LaneMMLean
+	@sh tools/need.sh fpc
+	@mkdir -p $(OUT)/core-lean
+	@$(FPC) $(FPCFLAGS) -O3 -dLEAN "-Fusrc/*" -Futests -Futests/core -FE$(OUT)/core-lean -FU$(OUT)/core-lean \
+	  tests/core/CoreTests.lpr
+	@$(RUN) $(OUT)/core-lean/CoreTests $(ORDER) $(if $(WITHOUT),--without=$(WITHOUT))
 
 core-pure: #: the same without assembler
 	@$(MAKE) --no-print-directory core FLAGS='-O3 -dLANEMM_PUREPASCAL' OUT=$(OUT)/pure
@@ -285,6 +292,10 @@ test-live: #: requests of lanemm into busy programs in Pascal and C, thousands, 
 	@sh tools/need.sh fpc gcc tmux strace
 	@sh tests/live/run.sh $(COUNT)
 
+test-start: #: what LaneMM adds to hello world: file, memory, system calls at the start
+	@sh tools/need.sh fpc strace
+	@sh tests/start.sh
+
 test-boxes: #: programs with a black box, killed at random moments; KILLS=N
 	@sh tools/need.sh fpc gcc
 	@$(MAKE) --no-print-directory build/lanemm
@@ -374,5 +385,5 @@ clean: #: removes build/, and compiled units that lie beside their sources
 .PHONY: test-frameworks help demo demo-windows demos test test-release test-checked test-pure core core-pure test-programs test-pprof
 .PHONY: matrix test-matrix test-windows-page test-casts test-refused test-together mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
-.PHONY: test-boxes test-servers test-live lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean
+.PHONY: test-start core-lean test-boxes test-servers test-live lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean
 .PHONY: dist deb test-packages test-floor test-formats

@@ -239,6 +239,33 @@ if built programs/LastGuest.lpr -O3; then
   done
 fi
 
+# The same engine behind the lean door; the guest is a library that is unloaded.
+for program in NoThreads ForeignThreads ManyThreads RacingFrees; do
+  if built "programs/$program.lpr" -O3 -dLEAN; then
+    run 0 "$program (LaneMMLean)" $start "$out/$program"
+  fi
+done
+if is_wanted Host; then
+  build tests/programs/Guest.lpr -O3 -Cg -dLEAN || fail 'Guest (build, LaneMMLean)'
+  built programs/Host.lpr -O3 -dLEAN && run 0 'Host (LaneMMLean)' $start "$out/Host"
+fi
+if built programs/Lean.lpr -O3; then
+  run 0 Lean env LANEMM=limit=64M,limit:soft=32M,reserve=1M $start "$out/Lean"
+  for line in 'memory: `limit:soft` is reached' 'memory: `reserve` is reached' 'memory: `limit` is reached' \
+    'heap corruption: `debug` of `uses LaneMM` finds where a free block was modified'; do
+    [ "$(tr -d "\r" < "$out/log" | grep -c "^LaneMM: $line$")" = 1 ]
+    report "Lean ($line)" $?
+  done
+  printf '\357\273\277# a comment\nleaks, LIMIT=5x limit' > "$out/Lean.lanemm"
+  run 0 'Lean (words)' env LANEMM=debug:exit=3,off $start "$out/Lean" off
+  for line in 'settings file: `leaks` needs `uses LaneMM`; this program has LaneMMLean, with off, .*, reserve' \
+    'settings file: `limit` has an invalid value' 'LANEMM: `debug:exit` needs `uses LaneMM`; .*'; do
+    tr -d "\r" < "$out/log" | grep -q "^LaneMM: $line$"
+    report "Lean (words: $line)" $?
+  done
+  rm "$out/Lean.lanemm"
+fi
+
 program 0 LimitedData
 if built programs/LimitedMemory.lpr -O3; then
   run 0 'LimitedMemory (300 MB)' env MALLOC_ARENA_MAX=1 \

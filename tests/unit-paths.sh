@@ -64,6 +64,8 @@ check 'path with a star, compat' "$program" compat.lpr -Fu"$repository/src/*"
 check 'installed copy, path with a star' "$program" used.lpr -Fu"$out/installed/share/lanemm/src/*"
 check 'absolute path' "$program" used.lpr -Fu"$repository/src"
 check 'absolute path, -Fa' "$program" plain.lpr -FaLaneMM -Fu"$repository/src"
+check 'lean, -Fa' "$program" plain.lpr -FaLaneMMLean -Fu"$repository/src"
+check 'lean, path with a star, -Fa' "$program" plain.lpr -FaLaneMMLean -Fu"$repository/src/*"
 check 'relative path' "$program" used.lpr -Fu../../../src
 check 'relative path, -Fa' "$program" plain.lpr -FaLaneMM -Fu../../../src
 check 'relative path, source elsewhere' "$out/elsewhere" ../program/used.lpr -Fu../../../src

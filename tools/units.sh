@@ -13,7 +13,7 @@ fpc=${FPC-fpc}
 units=build/units/$("$fpc" -iTP)-$("$fpc" -iTO)
 rm -rf "$units"
 mkdir -p "$units"
-for unit in src/LaneMM.pas lib/LaneMM.Demangle.pas; do
+for unit in src/LaneMM.pas src/LaneMMLean.pas lib/LaneMM.Demangle.pas; do
   "$fpc" -l- -v0 -vew -vm4082,6018 -O3 -Cg -Fusrc '-Fusrc/*' -Fulib "$@" -FU"$units" "$unit"
 done
 echo "fpc -FaLaneMM -Fu$(pwd)/$units PROGRAM"

@@ -33,6 +33,8 @@ const
   PageLayout = 9;
   /// Bytes of the page.
   PageBytes = 4096;
+  /// TPageHead.HasMailbox of a program or library with LaneMMLean.
+  MailboxOfLean = 2;
   /// Room for the words of a request and for the text of an answer, with the #0 at the end.
   WordsBytes = 1024;
   AnswerBytes = 2048;
@@ -65,7 +67,8 @@ type
                                                  //  in ms, the low 32 bits
     Engine: UInt64;                              //< const   address of LaneMM.Types.Process
     Use: Cardinal;                               //< const   Ord of TPageUse
-    HasMailbox: Cardinal;                        //< const   1: requests are answered
+    HasMailbox: Cardinal;                        //< const   1: requests are answered; 0: none are,
+                                                 //  by `attach=0`; MailboxOfLean: by LaneMMLean
     ThreadCode, ThreadFlags, ThreadBytes: UInt64; //< const   how a tool starts a thread that
                                                  //  answers, see LaneMM.OsThread; 0: there is none
     Answerer: UInt64;                            //< const   address of its routine

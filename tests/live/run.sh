@@ -19,6 +19,7 @@ mkdir -p "$out/pascal" "$out/client"
   fpc $flags -O3 -g -gl -Xs- -Fusrc "-Fusrc/*" "-FE$out" "-FU$out/pascal" tests/live/Asked.lpr &&
     fpc $flags -O3 -Fusrc "-Fusrc/*" "-FE$out" "-FU$out/pascal" tests/live/Quiet.lpr &&
     fpc $flags -O3 -Fusrc "-Fusrc/*" "-FE$out" "-FU$out/pascal" tests/programs/Sleeping.lpr &&
+    fpc $flags -O3 -dLEAN -dWAITS -Fusrc "-o$out/Lean" "-FU$out/pascal" tests/programs/Hello.lpr &&
     fpc $flags -O2 -Fusrc "-Fusrc/*" -Futools/lanemm "-FE$out" "-FU$out/client" tests/live/Asking.lpr &&
     gcc -O2 -Wall -pthread -o "$out/asked" tests/live/asked.c -ldl &&
     gcc -O2 -Wall -o "$out/altstack" tests/live/altstack.c &&
@@ -99,6 +100,14 @@ answers 'a sandbox that refuses segments of shared memory' 4 'gave it no segment
 answers 'it is read as before' 0 'in use' state $pid
 stop
 promise 'and goes on' test $code -eq 0
+start "$out/Lean"
+answers 'LaneMMLean takes no requests' 5 'has LaneMMLean, which answers no requests' do $pid status
+answers 'nor writes reports' 5 'has LaneMMLean, which answers no requests' report $pid inuse
+answers 'LaneMMLean: state' 0 'committed' state $pid
+answers 'LaneMMLean: map' 0 'A character is' map $pid
+answers 'LaneMMLean: top' 0 'committed' top $pid --once
+answers 'LaneMMLean: ps' 0 "^ *$pid .* Lean *$" ps
+stop
 start sh -c 'echo ready; read line'
 answers 'another memory manager' 4 'does not run on LaneMM' do $pid status
 stop

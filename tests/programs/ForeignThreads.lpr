@@ -5,7 +5,7 @@ program ForeignThreads;
 {$mode delphi}
 
 uses
-  LaneMM, cthreads, Promises, UsedBytes, Exchange, BareThreads;
+  {$ifdef LEAN} LaneMMLean, {$else} LaneMM, {$endif} cthreads, Promises, UsedBytes, Exchange, BareThreads;
 
 const
   ThreadCount = 8;

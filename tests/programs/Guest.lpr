@@ -4,7 +4,7 @@ library Guest;
 {$mode delphi}
 
 uses
-  LaneMM, cthreads, SysUtils;
+  {$ifdef LEAN} LaneMMLean, {$else} LaneMM, {$endif} cthreads, SysUtils;
 
 function GuestGet(Size: NativeUInt): Pointer; cdecl;
 begin

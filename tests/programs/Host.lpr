@@ -4,7 +4,7 @@ program Host;
 {$mode delphi}{$pointermath on}
 
 uses
-  LaneMM, cthreads, SysUtils, Dynlibs, Promises;
+  {$ifdef LEAN} LaneMMLean, {$else} LaneMM, {$endif} cthreads, SysUtils, Dynlibs, Promises;
 
 const
   LoadCount = 20;

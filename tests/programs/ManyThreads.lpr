@@ -4,7 +4,7 @@ program ManyThreads;
 {$mode delphi}
 
 uses
-  LaneMM, cthreads, SysUtils, Promises, UsedBytes;
+  {$ifdef LEAN} LaneMMLean, {$else} LaneMM, {$endif} cthreads, SysUtils, Promises, UsedBytes;
 
 const
   ThreadCount = 1200;

@@ -4,7 +4,7 @@ program NoThreads;
 {$mode delphi}
 
 uses
-  LaneMM, Promises, Exchange;
+  {$ifdef LEAN} LaneMMLean, {$else} LaneMM, {$endif} Promises, Exchange;
 
 function CLibraryProcessId: LongInt; cdecl; external 'c' name 'getpid';
 

@@ -7,7 +7,7 @@ program RacingFrees;
 {$mode delphi}{$pointermath on}
 
 uses
-  LaneMM, cthreads, SysUtils, Promises, Exchange;
+  {$ifdef LEAN} LaneMMLean, {$else} LaneMM, {$endif} cthreads, SysUtils, Promises, Exchange;
 
 const
   ThreadCount = 3;

@@ -12,7 +12,7 @@ procedure ExpectUsed(Bytes: NativeUInt);
 implementation
 
 uses
-  LaneMM, Promises;
+  {$ifdef LEAN} LaneMMLean, {$else} LaneMM, {$endif} Promises;
 
 procedure ExpectUsed(Bytes: NativeUInt);
 const

@@ -155,7 +155,7 @@ var
   Round: Integer;
 begin
   Page := MapSegment(Pid, Parents.Segment, 0);
-  if (Page = nil) or (Page^.Head.Layout <> PageLayout) or (Page^.Head.HasMailbox = 0) then
+  if (Page = nil) or (Page^.Head.Layout <> PageLayout) or (Page^.Head.HasMailbox <> 1) then
     Exit; // as below for the page of its own
   for Round := 0 to Rounds - 1 do
   begin
@@ -208,6 +208,9 @@ begin
   if Page = nil then
     RaiseUnopened;
   CheckPage(Page^, Format('process %d', [Pid]));
+  if Page^.Head.HasMailbox = MailboxOfLean then
+    raise ETool.Create(ecNotPermitted, 'process %d has LaneMMLean, which answers no requests: `ps`,'
+      + ' `top`, `map` and `state` read it from outside', [Pid]);
   if Page^.Head.HasMailbox = 0 then
     raise ETool.Create(ecNotPermitted, 'process %d takes no requests: it was started with'
       + ' `attach=0`', [Pid]);

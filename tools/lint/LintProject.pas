@@ -50,13 +50,13 @@ function IsProduct(const FileName: string): Boolean;
 implementation
 
 uses
-  SysUtils, LintPatterns;
+  SysUtils, StrUtils, LintPatterns;
 
 const
   ProductPattern = '^(src|lib)/.*\.(pas|inc)$';
   OtherPattern = '^(tests|demos|bench|tools)/.*\.(pas|pp|lpr|dpr|inc)$';
-  // Only includes src/LaneMM.pas: a second unit of the same name, without a line of its own.
-  SecondDoor = 'src/door/LaneMM.pas';
+  // Its units only include those of src/: second units of the same names, without a line of their own.
+  SecondDoors = 'src/door/';
 
 function IsProduct(const FileName: string): Boolean;
 begin
@@ -149,7 +149,7 @@ var
   Source: TSource;
 begin
   for FileName in Files do
-    if Matches(Pattern, FileName) and (FileName <> SecondDoor) then
+    if Matches(Pattern, FileName) and not StartsStr(SecondDoors, FileName) then
     begin
       Source := TSource.Create(Root + FileName, FileName);
       Sources.Add(Source);

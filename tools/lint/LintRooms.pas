@@ -54,7 +54,7 @@ uses
   Classes, SysUtils, StrUtils, LintPatterns;
 
 const
-  DoorFile = 'src/LaneMM.pas';
+  DoorFiles: array[0..1] of string = ('src/LaneMM.pas', 'src/LaneMMLean.pas');
   // Units outside LaneMM may be used here only: the system's own interface.
   SystemUnit = 'LaneMM.Os';
   // Rooms that write no report, and the units of the room words that they may use.
@@ -73,7 +73,7 @@ end;
 
 function RoomOf(const FileName: string): string;
 begin
-  if FileName = DoorFile then
+  if MatchStr(FileName, DoorFiles) then
     Exit('door');
   if StartsStr('lib/', FileName) then
     Exit('lib');

@@ -1,0 +1,2 @@
+// The unit LaneMMLean for programs whose unit path is src/*, as LaneMM.pas here.
+{$I ../LaneMMLean.pas}
