@@ -9,12 +9,68 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <exception>
 #include <memory_resource>
 #include <new>
+
+#include <pthread.h>
 
 #include <lanemm.h>
 
 namespace lanemm {
+
+namespace detail {
+
+/* A region that ended while an exception left its scope: the exception and its text may lie in it. It
+ * is freed with a later resource of the thread, or at the thread's end. */
+struct kept_region {
+  kept_region *next;
+  lanemm_region region;
+};
+
+inline void free_kept(void *first) {
+  auto *kept = static_cast<kept_region *>(first);
+  while (kept != nullptr) {
+    kept_region *next = kept->next;
+    lanemm_region_free(kept->region);
+    std::free(kept);
+    kept = next;
+  }
+}
+
+inline pthread_key_t kept_key() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made;
+    return pthread_key_create(&made, free_kept) == 0 ? made : static_cast<pthread_key_t>(-1);
+  }();
+  return key;
+}
+
+/* Frees the regions that the thread has kept, unless it handles an exception. */
+inline void free_kept_if_quiet() {
+  void *first = pthread_getspecific(kept_key());
+  if (first == nullptr || std::uncaught_exceptions() > 0 || std::current_exception() != nullptr)
+    return;
+  pthread_setspecific(kept_key(), nullptr);
+  free_kept(first);
+}
+
+inline void end_region(lanemm_region region) {
+  free_kept_if_quiet();
+  if (std::uncaught_exceptions() == 0) {
+    lanemm_region_free(region);
+    return;
+  }
+  /* No block of a scope that the thread may be in. Without memory the region stays for ever. */
+  static const lanemm_region outside = lanemm_region_create("regions that exceptions left", 0);
+  void *block = lanemm_region_malloc(outside, sizeof(kept_region));
+  if (block != nullptr)
+    pthread_setspecific(
+        kept_key(), new (block) kept_region{
+                        static_cast<kept_region *>(pthread_getspecific(kept_key())), region});
+}
+
+}  // namespace detail
 
 /* A scope of the calling thread, which an exception ends, too. */
 class region_scope {
@@ -30,17 +86,19 @@ class region_scope {
 };
 
 /* Allocates in a region of its own, whose blocks are freed one by one, by release, and with the
- * resource. Without memory, and at the limit, it throws std::bad_alloc. */
+ * resource. Without memory, and at the limit, it throws std::bad_alloc. An exception that leaves a
+ * scope of the region may outlive the resource, until it is caught; not in a std::exception_ptr. */
 class region_resource : public std::pmr::memory_resource {
  public:
   /* Arguments are those of lanemm_region_create. */
   explicit region_resource(const char *name = nullptr, std::size_t limit = 0)
       : region_(lanemm_region_create(name, limit)) {
+    detail::free_kept_if_quiet();
     if (region_ == 0)
       throw std::bad_alloc();
   }
   /* No thread may be in the region: it would stay for ever. */
-  ~region_resource() override { lanemm_region_free(region_); }
+  ~region_resource() override { detail::end_region(region_); }
   region_resource(const region_resource &) = delete;
   region_resource &operator=(const region_resource &) = delete;
 

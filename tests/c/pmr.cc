@@ -17,6 +17,7 @@
 #include <list>
 #include <map>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -100,6 +101,59 @@ static void test_release() {
   promise("a move to another region copies", is_of(moved.data(), other) && moved == long_text);
 }
 
+// The exception and its text are blocks of the region, which ends on the way to the handler.
+static lanemm_region throws(const char *text) {
+  region_resource resource("throws");
+  region_scope scope(resource.region());
+  throw std::runtime_error(std::string(text) + std::to_string(resource.region()));
+}
+
+static bool is_alive(const std::string &region) {
+  lanemm_region_status state = {};
+  lanemm_region_state(std::stoul(region), &state, sizeof state);
+  return state.name != nullptr;
+}
+
+// Returns the region that ended on the way here.
+static std::string catches() {
+  try {
+    throws(long_text);
+  } catch (const std::exception &caught) {
+    std::vector<std::string> others(100, std::string(sizeof long_text + 10, 'o'));
+    region_resource other("in the handler");
+    std::string text(caught.what());
+    promise("an exception outlives the region whose scope it left",
+            text.compare(0, sizeof long_text - 1, long_text) == 0);
+    return text.substr(sizeof long_text - 1);
+  }
+  return "0";
+}
+
+// Ends full, with bad_alloc.
+static void fills_up(std::string *name) {
+  region_resource resource("full", 1 << 20);
+  *name = std::to_string(resource.region());
+  region_scope scope(resource.region());
+  for (;;)
+    static_cast<char *>(::operator new(1000))[0] = 1;
+}
+
+static void test_exceptions() {
+  std::string region = catches();
+  { region_resource next("next"); }
+  promise("the next resource frees that region", !is_alive(region));
+  std::string of_thread;
+  std::thread([&] { of_thread = catches(); }).join();
+  promise("so does the end of the thread", !is_alive(of_thread));
+  std::string full(40, ' ');
+  try {
+    fills_up(&full);
+  } catch (const std::bad_alloc &) {
+  }
+  { region_resource next("next"); }
+  promise("a region that is full is freed, too", !is_alive(full));
+}
+
 static void test_limit() {
   region_resource resource("limit", 1 << 20);
   std::pmr::vector<long> numbers(&resource);
@@ -159,6 +213,7 @@ int main() {
 #endif
   test_containers();
   test_release();
+  test_exceptions();
   test_limit();
   test_scope();
   test_threads();
