@@ -29,6 +29,7 @@ type
     procedure AStoppedProcessStaysStopped;
     procedure ADeadlockInACoreFileIsFound;
     procedure WithoutSymbolsTheDeadlockIsFound;
+    procedure AProgramInCHasLocksForWritingAndEndsOfThreads;
     procedure AProcessOnAnotherManagerHasThreads;
     procedure FormatsAreRefused;
   end;
@@ -199,6 +200,20 @@ begin
   Plant('StuckStripped two');
   AwaitReport(Deadlock);
   Matches('waits for syncobjs\.TCriticalSection \(at \$[0-9a-f]+\)[^\n]*, held by thread \d+\n');
+end;
+
+// On the C library's manager.
+procedure TThreadTests.AProgramInCHasLocksForWritingAndEndsOfThreads;
+begin
+  Plant('StuckC');
+  AwaitReport('waits for the end of thread');
+  AwaitReport('waits for a semaphore');
+  AwaitReport('waits for table (at $');
+  AwaitReport(Deadlock);
+  Matches('waits for first \(at [^\n]* at StuckC\.c:\d+, held by thread \d+\n');
+  Matches('No thread is left to set the events that these wait for:\n'
+    + '  thread \d+ \(StuckC\) waits for a semaphore at StuckC\.c:\d+\n');
+  Matches('waits for table \(at [^\n]* at StuckC\.c:\d+, held by thread \d+\n');
 end;
 
 procedure TThreadTests.AProcessOnAnotherManagerHasThreads;

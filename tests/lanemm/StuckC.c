@@ -1,0 +1,47 @@
+/* Two threads that wait for each other's mutexes, others that wait for a lock for writing and for the
+ * end of a thread; its owner waits for a semaphore. For the tests of lanemm. */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+
+static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+static pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_barrier_t locked;
+static sem_t never;
+
+static void *take_both(void *argument) {
+  pthread_mutex_lock(argument ? &first : &second);
+  pthread_barrier_wait(&locked);
+  pthread_mutex_lock(argument ? &second : &first);
+  return NULL;
+}
+
+static void *write_table(void *argument) {
+  (void) argument;
+  pthread_rwlock_wrlock(&table);
+  pthread_barrier_wait(&locked);
+  sem_wait(&never);
+  return NULL;
+}
+
+static void *read_table(void *argument) {
+  (void) argument;
+  pthread_barrier_wait(&locked);
+  pthread_rwlock_rdlock(&table);
+  return NULL;
+}
+
+int main(void) {
+  pthread_t threads[4];
+  pthread_barrier_init(&locked, NULL, 5);
+  sem_init(&never, 0, 0);
+  pthread_create(&threads[0], NULL, take_both, NULL);
+  pthread_create(&threads[1], NULL, take_both, &first);
+  pthread_create(&threads[2], NULL, write_table, NULL);
+  pthread_create(&threads[3], NULL, read_table, NULL);
+  pthread_barrier_wait(&locked);
+  puts("ready 1");
+  fflush(stdout);
+  pthread_join(threads[0], NULL);
+  return 0;
+}
