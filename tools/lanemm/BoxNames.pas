@@ -43,7 +43,7 @@ type
 implementation
 
 uses
-  SysUtils, Math, ToolText;
+  SysUtils, Math, StrUtils, ToolText;
 
 constructor TNamedBox.Create(Arguments: TArguments);
 begin
@@ -190,7 +190,7 @@ begin
     Result := Result + ' of a soft limit of ' + BytesText(Heap('limit_soft'));
   if List('sites').Count > 0 then
     Result := Result + Most(List('sites').Objects[0]);
-  Result := Result + '; ' + Grouped(Heap('threads')) + ' threads.';
+  Result := Result + '; ' + Grouped(Heap('threads')) + IfThen(Heap('threads') = 1, ' thread.', ' threads.');
 end;
 
 end.
