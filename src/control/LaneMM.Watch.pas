@@ -50,8 +50,9 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.OsSignals,
-  LaneMM.Rtl, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Huge, LaneMM.Threads, LaneMM.Limits,
-  LaneMM.Stats, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState, LaneMM.Text,
+  LaneMM.Rtl, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Huge, LaneMM.Threads, LaneMM.Purge,
+  LaneMM.Limits, LaneMM.Stats, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine,
+  LaneMM.ReportState, LaneMM.Text,
   LaneMM.OwnLibrary, LaneMM.ReportStack, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState,
   LaneMM.Unwind, LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.Modules, LaneMM.ObserveState,
   LaneMM.CallSites, LaneMM.Counting, LaneMM.Recording, LaneMM.EventLog, LaneMM.Copies,
@@ -169,7 +170,10 @@ end;
 procedure FreeSeen(Span: PSpan; P: Pointer);
 begin
   if Span^.Owner = Observe.Samples then
-    SamplesRemove(P)
+  begin
+    SamplesRemove(P);
+    PurgeRequestOfLarge; // the span is current: the free asks for no sweep
+  end
   else if IsSet(opContention) then
     CountRemoteFree(Span, P);
 end;
@@ -333,6 +337,7 @@ begin
     Debug.FreeWatch := DebugFreeSeen;
   if Observe.Samples <> nil then
   begin
+    Hooks.Sweep := SamplerSweep;
     // Permanently: sampled blocks must be recognized when they are freed.
     Hooks.LargeFree := LargeFreeSeen;
     Hooks.RemoteFree := FreeSeen;

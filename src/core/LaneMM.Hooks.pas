@@ -30,6 +30,7 @@
 //   Ring            Purge                 upper rooms' Mailbox       start, before Process.Bell
 //   Box             Purge                 upper rooms' BlackBox      start, settings change; nil at
 //                                                                    the end
+//   Sweep           Purge                 none         Watch         sampling on; stays
 //   Pressure        Purge                 none         Watch         start, settings change; nil at
 //                                                                    the end
 //   Yield           Atomic, in a build    any          tests         before threads start
@@ -153,6 +154,7 @@ type
     ForkRecover: TPlainProcedure;        //< const  recovers the engine in a child process
     Ring: TPlainProcedure;               //< const  when Process.Bell has changed
     Box: TPlainProcedure;                //< racy   writes the black box; nil: there is none
+    Sweep: TPlainProcedure;              //< racy   sweeps the spans of samples, after all heaps
     Pressure: TPlainProcedure;           //< racy   looks at the container; nil: not wanted
     Yield: TPlainProcedure;              //< racy   runs other threads; allocates nothing
   end;

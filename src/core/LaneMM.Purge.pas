@@ -31,6 +31,8 @@ procedure PurgeTick;
 procedure PurgeNotify;
 /// Requests a sweep; PurgeNotify if none was requested yet.
 procedure PurgeRequest;
+/// PurgeRequest in a process that is large enough for a thread that purges.
+procedure PurgeRequestOfLarge;
 /// Wakes the thread that purges, or starts it, if there is work; returns whether there is one.
 function PurgeWake: Boolean;
 /// Takes the place of the thread that purges for one that the caller starts, and which calls
@@ -74,6 +76,13 @@ uses
 
 // ---------------------------------------------------------------------------- all heaps
 
+// Calls a hook, if it is set. Another thread may just clear it.
+procedure CallHook(Call: TPlainProcedure);
+begin
+  if @Call <> nil then
+    Call;
+end;
+
 procedure SweepAll;
 var
   Heap: PHeap;
@@ -96,6 +105,7 @@ begin
     Heap := Heap^.NextHeap;
     Dec(Left);
   end;
+  CallHook(Hooks.Sweep);
 end;
 
 // Goes on with a sweep of all heaps by parts, or begins one: some heaps, and MostAtOnce spans.
@@ -120,6 +130,8 @@ begin
     if (Heap <> nil) and HeapSweepSome(Heap, Left) then
       Heap := Heap^.NextHeap;
   Process.SweepNext := Heap;
+  if Heap = nil then
+    CallHook(Hooks.Sweep);
 end;
 
 procedure ProcessTrim;
@@ -349,13 +361,6 @@ begin
     Result := True;
 end;
 
-// Calls a hook, if it is set. Another thread may just clear it.
-procedure CallHook(Call: TPlainProcedure);
-begin
-  if @Call <> nil then
-    Call;
-end;
-
 procedure PurgeRun;
 begin
   Process.PurgeThread := OsThreadId;
@@ -513,6 +518,12 @@ procedure PurgeRequest;
 begin
   if SweepRequest then
     PurgeNotify;
+end;
+
+procedure PurgeRequestOfLarge;
+begin
+  if BackedSlices >= PurgeStartSlices then
+    PurgeRequest;
 end;
 
 procedure PurgeNotifyOfEnd;

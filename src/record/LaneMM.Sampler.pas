@@ -8,7 +8,8 @@
 //             its distance begins.
 //             A sampled block of a size class lies in a span that the heap Samples owns. No thread
 //             has that heap, so each such block is freed as a remote block, and FreeMem needs no
-//             test of its own. These spans are always current: no thread sweeps or abandons them.
+//             test of its own. These spans are always current: no thread abandons them, and
+//             SamplerSweep alone releases them.
 //             Full ones wait in Samples.Queues, new ones first on Samples.Taken, linked through
 //             Next. No system call is made under SampleLock.
 // Callers:    any thread; SamplerRecover: the one thread of a child process.
@@ -38,6 +39,9 @@ function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;
 /// Counts Size bytes for the block P, and samples it in place when its turn has come; then
 /// SamplesRemove must be called when it is freed. P may be nil.
 procedure SamplerSee(P: Pointer; Size: NativeUInt);
+/// Releases the spans of samples without a block in use, as a sweep does those of heaps. Set as
+/// Hooks.Sweep.
+procedure SamplerSweep;
 /// In a child process: clears all samples, and the lists of their spans if the copy may be torn.
 procedure SamplerRecover(IsTorn: Boolean);
 
@@ -45,10 +49,9 @@ implementation
 
 uses
   LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.RemoteList,
-  LaneMM.Arena, LaneMM.Span, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Walk, LaneMM.Blocks,
-  LaneMM.Allocate, LaneMM.Free,
-  LaneMM.Resize, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.CallSites,
-  LaneMM.Samples, LaneMM.Temporaries;
+  LaneMM.Arena, LaneMM.Shards, LaneMM.Span, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Walk,
+  LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.Unwind, LaneMM.ObserveState,
+  LaneMM.CallSites, LaneMM.Samples, LaneMM.Temporaries;
 
 // ---------------------------------------------------------------------------- chance
 
@@ -204,6 +207,50 @@ begin
     Link := @Result^.Next;
     Result := Link^;
   end;
+end;
+
+// Releases the spans without a block in use of a class out of the list. Under SampleLock.
+procedure SweepClass(SizeClass: Cardinal);
+var
+  Link: ^PSpan;
+  Span: PSpan;
+begin
+  Link := @Observe.Samples^.Queues[SizeClass];
+  while Link^ <> nil do
+  begin
+    Span := Link^;
+    if (SpanUsedCount(Span) = 0) and (SpanUncountedBlock(Span) = nil)
+      and EndLife(Observe.Samples, Span) then
+    begin
+      Link^ := Span^.Next;
+      Dec(Span^.Used, Span^.Bias);
+      Span^.Bias := 0;
+      Span^.IsCurrent := False;
+      ShardsRelease(Span);
+    end
+    else
+      Link := @Span^.Next;
+  end;
+end;
+
+procedure SamplerSweep;
+var
+  SizeClass: Cardinal;
+  Span: PSpan;
+begin
+  if not LockTry(Observe.SampleLock) then
+    Exit;
+  for SizeClass := 0 to SizeClassCount - 1 do
+  begin
+    Span := Observe.Samples^.Current[SizeClass];
+    if (Span <> @Process.EmptySpan) and (SpanUsedCount(Span) = 0) then
+    begin
+      Observe.Samples^.Current[SizeClass] := @Process.EmptySpan;
+      QueueAdd(Span);
+    end;
+    SweepClass(SizeClass);
+  end;
+  LockLeave(Observe.SampleLock);
 end;
 
 // Allocates a block of the class from Span, one of the spans of samples. Nil when there is none

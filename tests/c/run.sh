@@ -272,6 +272,8 @@ run confined release env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=live=0 "$out/conf
 run limits data env "LD_PRELOAD=$lib/liblanemm.so" "$out/limits" data
 run background release env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=background "$out/background" "$root/$out/plugin.so"
 run background leaks env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=background,quiet,leaks,leaks:exit=9 "$out/background"
+run background sampled env "LD_PRELOAD=$lib/liblanemm.so" \
+  "LANEMM=background,profile,rate=300,log=$root/$out/alignments.logs" "$out/background"
 mkdir -p "$out/group"
 run pressure linked "$out/pressure" "$root/$out/group"
 run plugins leaks env "LD_PRELOAD=$lib/liblanemm.so" \

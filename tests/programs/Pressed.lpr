@@ -134,12 +134,13 @@ end;
 
 function IsPressed: Boolean;
 begin
-  Result := LoadAcquire(Observe.Pressed) = 1;
+  // Reported, too.
+  Result := (LoadAcquire(Observe.Pressed) = 1) and (LoadAcquire(Observe.PressureBusy) = 0);
 end;
 
 function IsAtRest: Boolean;
 begin
-  Result := not IsPressed;
+  Result := LoadAcquire(Observe.Pressed) = 0;
 end;
 
 function HasGone: Boolean;
@@ -157,9 +158,7 @@ begin
   Await(IsCalled, 'the cache is asked to shrink');
   Expect((Cache.Thread = Process.PurgeThread) and (Cache.Thread <> OsThreadId),
     'by the thread that purges');
-  // The sampler keeps the spans of blocks that it has sampled.
-  if LaneMM_Settings.Values[opLimitReport] = 0 then
-    Await(HasGone, 'its memory is returned');
+  Await(HasGone, 'its memory is returned'); // also those blocks that were sampled
   Expect((Cache.Used = 95000000) and (Cache.Limit = 100000000), 'it knows how much is used');
   WriteNumber('memory.current', 10);
   Await(IsAtRest, 'the pressure ends');
