@@ -75,6 +75,16 @@ Boxed.lpr:$line; [0-9.]* MB of them in the last [0-9]* s; 4 threads\.$" \
 }
 promise 'a box names what most of the memory is, the line, and the threads' says_who
 
+# Each half alone says what it has.
+says_by_half() {
+  for place in 8300 135300; do
+    cp "$(box)" "$out/half.lanebox"
+    printf '\0' | dd of="$out/half.lanebox" bs=1 seek=$place conv=notrunc 2> /dev/null
+    "$lanemm" blackbox "$out/half.lanebox" > "$out/report" && grep -q '^Killed at ' "$out/report" || return 1
+  done
+}
+promise 'a box with one damaged half says what the other one has' says_by_half
+
 # An event is in the file from the moment of its report on.
 says_events() {
   settings=blackbox=$out/box/,limit:soft=20M,event=limit:stderr
