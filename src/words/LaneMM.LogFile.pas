@@ -215,8 +215,11 @@ begin
     Result := OsFileWrite(Handle, @CutLine[1], Length(CutLine));
   OsFileClose(Handle);
   Search.HasFailed := not Result;
-  if not Result then
-    Refuse(Search, Reasons[feOther]);
+  if Result then
+    Exit;
+  Refuse(Search, Reasons[feOther]);
+  if @Open = @OsFileCreate then
+    OsFileDelete(Search.Path.Start); // a part of it, or nothing, would be read as all
 end;
 
 // Adds the name of the library that this is, without its extension.

@@ -43,6 +43,7 @@ type
     procedure DeviceAsLogIsNotRenamed;
     procedure CutReportSaysSo;
     procedure LogThatIsSetAnewIsTried;
+    procedure FileThatDoesNotFitLeavesNoPart;
   end;
 
 implementation
@@ -369,6 +370,18 @@ begin
     LaneMM_SetEventLogPath(nil);
     DeleteFile(ParamStr(0) + '.part');
   end;
+end;
+
+// The system refuses files of more than 512 bytes, as a full disk does.
+procedure TLogFilesTests.FileThatDoesNotFitLeavesNoPart;
+begin
+  RunIn('profile,rate=1,speedscope,log=to/', 'mkdir to; trap "" XFSZ; (ulimit -f 1; "$P" halt); code=$?; '
+    + 'find to . "${P%/*}" -name "*speedscope*" >&2; exit $code');
+  Program_.EndedWith(3);
+  Has('_MemoryManager_heap.', Program_.Errors);
+  Has(' cannot be written', Program_.Errors);
+  Lacks(#10'to/', #10 + Program_.Errors);
+  Lacks(#10'/', #10 + Program_.Errors);
 end;
 
 initialization
