@@ -23,6 +23,7 @@ type
     procedure FreeTen(const Spans: array of PSpan);
     function OwnBlock: PSpan;
     procedure FreeBlock;
+    procedure SweepKept;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -369,6 +370,11 @@ begin
   FreeMem(Block);
 end;
 
+procedure TKeptRunsTests.SweepKept;
+begin
+  HeapSweep(Mine);
+end;
+
 procedure TKeptRunsTests.BlockFreedByAnotherThreadEndsTheKeeper;
 var
   Span: PSpan;
@@ -382,7 +388,8 @@ begin
   Span := BlockSpan(GetMem(5 * SliceSize));
   AssertTrue('block without keeper', Span^.Keeper = nil);
   FreeMem(Span^.Start);
-  HeapSweep(OsThreadHeap);
+  Mine := OsThreadHeap;
+  InThread(SweepKept);
   AssertTrue('keeper again', (OsThreadHeap^.Keeper = OsThreadHeap) = Process.HasBarrier);
 end;
 
