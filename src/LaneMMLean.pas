@@ -173,6 +173,8 @@ procedure Install;
 const
   NoPlan: TBareThreadPlan = (Code: 0; Flags: 0; Bytes: 0);
 begin
+  if Process.IsStarted then
+    Exit; // by LaneMM
   if not OsIsPrivileged then
   begin
     SourceReadFile(ReadSource);
