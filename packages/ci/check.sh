@@ -30,7 +30,7 @@ rm -rf "$report"
 mkdir -p "$report/profiles"
 
 echo "check.sh: runs $*"
-LANEMM=${LANEMM:+$LANEMM,}profile,json,rate=1,log=$report/profiles/ "$@"
+LANEMM=${LANEMM:+$LANEMM,}profile,json,rate=1,log=\"$report/profiles/\" "$@"
 set -- "$report"/profiles/*_Profile.*.json
 if [ $# -ne 1 ] || [ ! -f "$1" ]; then
   echo 'check.sh: one process with LaneMM inside is to write a profile; these were written:' >&2

@@ -54,18 +54,27 @@ begin
   end;
 end;
 
+// Reads a path up to the end of the setting; one in quotes, which may have separators, up to the
+// second one.
 procedure ReadPath(var Words: PAnsiChar; out Path: TPath);
+const
+  Quote = '"';
 var
   Index: Cardinal;
+  IsQuoted: Boolean;
 begin
   Index := 0;
-  while not ValueEnds(Words^) and (Index < High(Path)) do
+  IsQuoted := Words^ = Quote;
+  Inc(Words, Ord(IsQuoted));
+  while (Words^ <> #0) and (Index < High(Path))
+    and (IsQuoted and (Words^ <> Quote) or not IsQuoted and not ValueEnds(Words^)) do
   begin
     Path[Index] := Words^;
     Inc(Index);
     Inc(Words);
   end;
   Path[Index] := #0;
+  Inc(Words, Ord(IsQuoted and (Words^ = Quote)));
 end;
 
 // Reads the value of `log`, which counts from the next log on.

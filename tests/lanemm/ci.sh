@@ -84,6 +84,10 @@ sh lanemm/packages/ci/check.sh nothing.json 5% ./Shop 2> ../printed | grep -q 'n
 status=0
 sh lanemm/packages/ci/check.sh memory.json 5% false > ../printed 2>&1 || status=$?
 [ $status -eq 1 ] || die "a program that fails has exit code $status"
+mkdir 'a folder, with blanks'
+(cd 'a folder, with blanks' && sh ../lanemm/packages/ci/check.sh ../memory.json 25% ../Shop) > ../printed 2>&1 \
+  || die "in a folder with blanks: $(cat ../printed)"
+rm -r 'a folder, with blanks'
 
 # What the servers run: the commands of both files, with the variables that they set.
 export PROGRAM=./Shop BASELINE=memory.json LIMIT=25% LANEMM_VALUE=alloc_space LANEMM_HOME=lanemm

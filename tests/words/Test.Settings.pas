@@ -32,6 +32,7 @@ type
     procedure NumberThatNoWordHoldsIsTheHighest;
     procedure LongWordIsRefused;
     procedure PathIsKept;
+    procedure PathInQuotesMayHaveSeparators;
     procedure UnknownWordNamesTheNearest;
     procedure UnknownWordThatIsNearNoneNamesNone;
     procedure InvalidValueIsNamedWithWhatIsAllowed;
@@ -196,6 +197,15 @@ procedure TSettingsTests.PathIsKept;
 begin
   AssertTrue(Reads('log=some/Path.txt'));
   AssertEquals('some/Path.txt', string(PAnsiChar(@Settings.LogPath)));
+end;
+
+procedure TSettingsTests.PathInQuotesMayHaveSeparators;
+begin
+  AssertTrue(Reads('log="some folder/a, b",top=7'));
+  AssertEquals('some folder/a, b', string(PAnsiChar(@Settings.LogPath)));
+  Same(7, Settings.Values[opTop], 'the next setting');
+  AssertTrue(Reads('log="no end, top=8'));
+  AssertEquals('no end, top=8', string(PAnsiChar(@Settings.LogPath)));
 end;
 
 procedure TSettingsTests.UnknownWordNamesTheNearest;
