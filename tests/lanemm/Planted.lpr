@@ -1,6 +1,6 @@
 /// A program with a heap of known contents, for the tests of lanemm.
 //
-//   Planted stop | damage | overrun | leak | leakempty | leakstale | leakgrown | vacant |
+//   Planted held | stop | damage | overrun | leak | leakempty | leakstale | leakgrown | vacant |
 //     churn | leakchurn | locked | regions [churn]
 //
 // Prints what it knows of itself as lines `NAME VALUE`; then `churn` and `leakchurn` go on allocating
@@ -35,6 +35,8 @@ const
   ForgottenCount = 20;
   RequestCount = 30;
   ManyCount = 25;
+  HeldCount = 2000;
+  SharedDataSize = 100000;
 
 type
   TAlpha = class
@@ -57,6 +59,8 @@ var
   Shared: array[0..SharedCount - 1] of Pointer;
   Left: array[0..LeftCount - 1] of Pointer;
   List: TFPHashList;
+  Kept: array of TGamma;
+  Pair: array[0..1] of TBeta;
   Overrun: PByte;
   Orders: TLaneMM_Region = 0;
   Ordered: array[0..OrderCount - 1] of TAlpha;
@@ -174,6 +178,23 @@ begin
     List.Add(IntToStr(Index), TGamma.Create);
   for Index := 1 to LeakStaleCount do
     List.Delete(List.Count - 1);
+end;
+
+// Objects that an array alone holds, each with another one; data that two objects hold.
+procedure Hold;
+var
+  Index: Integer;
+begin
+  SetLength(Kept, HeldCount);
+  for Index := 0 to HeldCount - 1 do
+  begin
+    Kept[Index] := TGamma.Create;
+    Kept[Index].Held := TAlpha.Create;
+  end;
+  Pair[0] := TBeta.Create;
+  Pair[0].Held := AllocMem(SharedDataSize);
+  Pair[1] := TBeta.Create;
+  Pair[1].Held := Pair[0].Held;
 end;
 
 // Forgets blocks that grew, in place and to other places.
@@ -300,6 +321,8 @@ begin
   Plant;
   if Pos('leak', Command) = 1 then
     Leak;
+  if Command = 'held' then
+    Hold;
   if Command = 'leakempty' then
     LeakEmpty;
   if Command = 'leakstale' then

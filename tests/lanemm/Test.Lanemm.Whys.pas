@@ -15,6 +15,7 @@ type
     procedure BlocksOfAClassAreCountedByTheirWays;
     procedure AWayGoesThroughLists;
     procedure AnAddressHasItsLinks;
+    procedure WhatAloneHoldsMemoryIsATree;
     procedure ACoreFileHasTheSameWays;
     procedure WhatIsNotThereIsNamed;
   end;
@@ -52,6 +53,19 @@ begin
     + LowerCase(HexStr(Planted.Number('alpha'), 12)) + #10, Printed);
 end;
 
+// The data are held by two objects of an array: by none of them alone.
+procedure TWhyTests.WhatAloneHoldsMemoryIsATree;
+begin
+  StartAndStop('./Planted held', '');
+  CallWell(Format('why %d', [Planted.Id]));
+  Has('       4,001    297.3 KB  variable PLANTED.KEPT'#10
+    + '       4,001    297.3 KB    -> dynamic array'#10
+    + '       4,000    281.3 KB      -> Planted.TGamma'#10
+    + '       2,000     93.8 KB        -> Planted.TAlpha'#10
+    + '           1    100.0 KB  variable PLANTED.PAIR -> Planted.TBeta'#10
+    + '           1    100.0 KB    -> data'#10, Printed);
+end;
+
 procedure TWhyTests.ACoreFileHasTheSameWays;
 var
   Core: string;
@@ -74,8 +88,6 @@ begin
   Refused(1, 'no block in use holds a `TDelta`');
   Call(Format('why %d 0x10', [Planted.Id]));
   Refused(1, 'no block in use lies at $10');
-  Call(Format('why %d', [Planted.Id]));
-  Refused(2, 'CLASS or ADDRESS is missing');
 end;
 
 initialization

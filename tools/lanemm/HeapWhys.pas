@@ -12,7 +12,8 @@ unit HeapWhys;
 interface
 
 uses
-  SysUtils, Generics.Collections, Targets, TargetSymbols, HeapImages, HeapWalks, HeapRanges;
+  SysUtils, Generics.Collections, Targets, TargetSymbols, HeapImages, HeapWalks,
+  HeapRanges, HeapDominators;
 
 type
   /// A block in use, and the way to it.
@@ -21,6 +22,7 @@ type
     Kind: Integer;          //< number of its contents in Names
     From: Integer;          //< number of the block before it; below 0: -1 - the number of its root
     Way: Integer;           //< number of the way to it; 0: nothing leads to it
+    IsOfVariable: Boolean;  //< a variable leads to it
   end;
 
   /// The last link of a way.
@@ -28,6 +30,14 @@ type
     Before: Integer; //< number of the way without it; 0: none
     Name: Integer;   //< number of its text
   end;
+
+  /// A row of the tree of what holds memory: blocks of one kind that those of the row above alone hold.
+  THolding = record
+    Depth: Integer;           //< 0: what leads to blocks that no single other one holds
+    Text: string;             //< contents; of depth 0, a variable or a way from one
+    Blocks, Bytes: UInt64;    //< these, and all that they alone hold
+  end;
+  THoldings = TArray<THolding>;
 
   /// Blocks that have the same way, by what they hold.
   TWay = record
@@ -43,6 +53,7 @@ type
     Count: Integer;               // of Blocks
     Queue: array of Integer;      // blocks that were reached, in that order
     QueueCount, Followed: Integer;
+    HasVariables: Boolean;        // all that variables lead to was reached
     Roots: TList<UInt64>;         // places outside of the heap that lead to a block
     Own: TRanges;
     Names: TList<string>;         // of contents and of roots
@@ -50,6 +61,8 @@ type
     Symbols: TTargetSymbols;
     Links: TList<TLink>;
     LinkNumbers: TDictionary<UInt64, Integer>;
+    Edges: TEdges;                // from number Count: from outside of the heap
+    EdgeCount: Integer;
     procedure AddBlock(const Block: TBlockFound);
     function Find(Word: UInt64): Integer;
     procedure See(Word, Place: UInt64; From: Integer);
@@ -59,8 +72,12 @@ type
     procedure FollowAll;
     function NumberOf(const Name: string): Integer;
     function RootText(Place: UInt64): string;
+    function KindText(Index: Integer): string;
     function Continued(Way, Name: Integer): Integer;
+    procedure AddEdge(From, Target: Integer);
     procedure FindWays;
+    procedure AddHoldings(Link, Depth: Integer; Least: UInt64; var Sums: THoldings;
+      var Rows: THoldings);
     function WayText(Way: Integer): string;
   public
     /// All blocks in use, by address.
@@ -72,6 +89,9 @@ type
     /// Returns the ways to blocks with contents of this name, `Unit.Class` or `Class`, in any case; most
     /// blocks first. The one to blocks that nothing leads to is `nothing`.
     function WaysTo(const Name: string): TWays;
+    /// Returns the tree of what holds memory, rows below each other by what they hold, most first: those
+    /// that hold at least a hundredth of all. Once.
+    function Holdings: THoldings;
     /// Returns the links to a block, from the root on.
     function WayTo(Index: Integer): TArray<string>;
   end;
@@ -128,6 +148,7 @@ begin
   SetLength(Queue, Count);
   SeeRegions(True);
   FollowAll;
+  HasVariables := True;
   SeeRegions(False);
   FollowAll;
   FindWays;
@@ -165,6 +186,17 @@ end;
 
 // ---------------------------------------------------------------------------- the search
 
+procedure TWhys.AddEdge(From, Target: Integer);
+begin
+  if From < 0 then
+    From := Count;
+  if EdgeCount = Length(Edges) then
+    SetLength(Edges, EdgeCount * 2 + 1024);
+  Edges[EdgeCount].From := From;
+  Edges[EdgeCount].Target := Target;
+  Inc(EdgeCount);
+end;
+
 // Sees a word that lies at Place.
 procedure TWhys.See(Word, Place: UInt64; From: Integer);
 var
@@ -173,9 +205,13 @@ begin
   if (Count = 0) or (Word < Blocks[0].Address) or (Word >= Blocks[Count - 1].Limit) then
     Exit;
   Found := Find(Word);
-  if (Found < 0) or (Blocks[Found].From <> Unreached) then
+  if (Found < 0) or HasVariables and Blocks[Found].IsOfVariable then
+    Exit; // what a variable holds, no stack holds
+  AddEdge(From, Found);
+  if Blocks[Found].From <> Unreached then
     Exit;
   Blocks[Found].From := From;
+  Blocks[Found].IsOfVariable := not HasVariables;
   if From < 0 then
     Blocks[Found].From := -1 - Roots.Add(Place);
   Queue[QueueCount] := Found;
@@ -272,6 +308,14 @@ begin
     Result := NameOfRegion(Region);
 end;
 
+// Returns the name of a block's contents as a link.
+function TWhys.KindText(Index: Integer): string;
+begin
+  Result := Names[Blocks[Index].Kind];
+  if Result.StartsWith(DataName) then
+    Result := DataLink;
+end;
+
 // Returns the number of the way that continues Way, 0: none, with a link. One that has that link
 // already is not continued: nodes of a list or of a tree are one link.
 function TWhys.Continued(Way, Name: Integer): Integer;
@@ -298,7 +342,6 @@ procedure TWhys.FindWays;
 var
   Place: UInt64;
   Index, Each: Integer;
-  Name: string;
 begin
   for Place in Roots do
     Symbols.AddVariable(Place);
@@ -311,10 +354,7 @@ begin
       Blocks[Each].Way := Continued(0, NumberOf(RootText(Roots[-1 - Blocks[Each].From])))
     else
       Blocks[Each].Way := Blocks[Blocks[Each].From].Way;
-    Name := Names[Blocks[Each].Kind];
-    if Name.StartsWith(DataName) then
-      Name := DataLink;
-    Blocks[Each].Way := Continued(Blocks[Each].Way, NumberOf(Name));
+    Blocks[Each].Way := Continued(Blocks[Each].Way, NumberOf(KindText(Each)));
   end;
 end;
 
@@ -329,6 +369,69 @@ begin
     Way := Links[Way].Before;
     Result := Names[Links[Way].Name] + ' -> ' + Result;
   end;
+end;
+
+// Adds the rows of a link and of those below it.
+procedure TWhys.AddHoldings(Link, Depth: Integer; Least: UInt64; var Sums: THoldings;
+  var Rows: THoldings);
+var
+  Index, Best: Integer;
+begin
+  repeat
+    Best := 0;
+    for Index := Link + 1 to Links.Count - 1 do
+      if (Links[Index].Before = Link) and (Sums[Index].Bytes >= Least) and (Sums[Index].Depth < 0)
+        and ((Best = 0) or (Sums[Index].Bytes > Sums[Best].Bytes)) then
+        Best := Index;
+    if Best = 0 then
+      Exit;
+    Sums[Best].Depth := Depth;
+    Insert(Sums[Best], Rows, Length(Rows));
+    AddHoldings(Best, Depth + 1, Least, Sums, Rows);
+  until False;
+end;
+
+// The links are made anew: those of ways by dominators, from what leads to a block on.
+function TWhys.Holdings: THoldings;
+const
+  LeastShare = 100;
+var
+  Dominators, Order, Ways: TIntegers;
+  Sums: THoldings;
+  Index, Block, Before: Integer;
+begin
+  Result := nil;
+  Ways := nil;
+  Dominators := FindDominators(Count, Edges, EdgeCount, Order);
+  SetLength(Ways, Count + 1);
+  for Index := High(Order) - 1 downto 0 do
+  begin
+    Block := Order[Index];
+    if Dominators[Block] = Count then
+      Before := Continued(0, NumberOf(WayText(Links[Blocks[Block].Way].Before)))
+    else
+      Before := Ways[Dominators[Block]];
+    Ways[Block] := Continued(Before, NumberOf(KindText(Block)));
+  end;
+  SetLength(Sums, Links.Count);
+  for Index := 1 to High(Sums) do
+  begin
+    Sums[Index] := Default(THolding);
+    Sums[Index].Depth := -1;
+    Sums[Index].Text := Names[Links[Index].Name];
+  end;
+  for Index := 0 to High(Order) - 1 do
+  begin
+    Inc(Sums[Ways[Order[Index]]].Blocks);
+    Inc(Sums[Ways[Order[Index]]].Bytes, Blocks[Order[Index]].Limit - Blocks[Order[Index]].Address);
+  end;
+  for Index := High(Sums) downto 1 do
+  begin
+    Before := Links[Index].Before;
+    Inc(Sums[Before].Blocks, Sums[Index].Blocks);
+    Inc(Sums[Before].Bytes, Sums[Index].Bytes);
+  end;
+  AddHoldings(0, 0, Sums[0].Bytes div LeastShare + 1, Sums, Result);
 end;
 
 function TWhys.WayTo(Index: Integer): TArray<string>;

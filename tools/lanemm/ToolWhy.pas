@@ -14,11 +14,13 @@ procedure RunWhy(Arguments: TArguments);
 const
   WhyCommand: TCommand = (
     Name: 'why';
-    Usage: 'PID|FILE CLASS|ADDRESS';
+    Usage: 'PID|FILE [CLASS|ADDRESS]';
     Help: 'Says why blocks are still there: from which variable which ways lead to them';
     Details: 'CLASS is a name as `lanemm state --contents` prints it, with or without its unit. FILE'#10
       + 'is a core file. Of each block one of the shortest ways counts, from a variable if there is'#10
       + 'one; of an ADDRESS, as $7f1200 or 0x7f1200, each link is shown with its address.'#10
+      + 'Without it, what holds the memory: each row with all that it alone leads to, from 1 % of all'#10
+      + 'bytes in use on, below it the rows of which it consists.'#10
       + '--most=N     so many ways, 20 by default; 0: all'#10
       + '--copy=N     the Nth copy of LaneMM of a process with several'#10;
     Options: 'most: copy:';
@@ -46,6 +48,18 @@ begin
   end;
 end;
 
+procedure WriteHoldings(const Rows: THoldings);
+const
+  Arrows: array[Boolean] of string = ('', '-> ');
+var
+  Row: THolding;
+begin
+  WriteLn('      blocks        used  held by');
+  for Row in Rows do
+    WriteLn(Right(Grouped(Row.Blocks), 12), Right(BytesText(Row.Bytes), 12), '  ',
+      StringOfChar(' ', 2 * Row.Depth), Arrows[Row.Depth > 0], Row.Text);
+end;
+
 procedure WriteWays(const Ways: TWays; Most: Integer);
 var
   Index: Integer;
@@ -59,30 +73,38 @@ begin
     WriteLn(Format('%d more; --most=0 shows all', [Length(Ways) - Most]));
 end;
 
+// Writes what leads to the blocks of a class, or to the block at an address.
+procedure WriteWhy(Whys: TWhys; const What: string; Most: Integer);
+var
+  Ways: TWays;
+  Address: UInt64;
+begin
+  if TryStrToQWord(StringReplace(What, '0x', '$', []), Address) then
+  begin
+    WriteBlock(Whys, Address);
+    Exit;
+  end;
+  Ways := Whys.WaysTo(What);
+  if Ways = nil then
+    raise ETool.Create(ecFailed, 'no block in use holds a `%s`; `lanemm state --contents` lists what there'
+      + ' is', [What]);
+  WriteWays(Ways, Most);
+end;
+
 procedure RunWhy(Arguments: TArguments);
 var
   Opened: TOpened;
   Whys: TWhys;
-  Ways: TWays;
-  Address: UInt64;
-  What: string;
 begin
-  What := Arguments.Word(1, 'CLASS or ADDRESS');
   Whys := nil;
   Opened := OpenHeap(Arguments);
   try
     Whys := TWhys.Create(Opened.Image);
     Opened.Target.CheckThere;
-    if TryStrToQWord(StringReplace(What, '0x', '$', []), Address) then
-    begin
-      WriteBlock(Whys, Address);
-      Exit;
-    end;
-    Ways := Whys.WaysTo(What);
-    if Ways = nil then
-      raise ETool.Create(ecFailed, 'no block in use holds a `%s`; `lanemm state --contents` lists what there'
-        + ' is', [What]);
-    WriteWays(Ways, Arguments.Number('most', 20, 0));
+    if Arguments.Words.Count > 1 then
+      WriteWhy(Whys, Arguments.Words[1], Arguments.Number('most', 20, 0))
+    else
+      WriteHoldings(Whys.Holdings);
   finally
     Whys.Free;
     Opened.Free;
