@@ -73,8 +73,8 @@ type
     HasFront: Boolean;       //< lock Control  the entries count, or record
     NextExit: Pointer;       //< const   the exit procedure that was set before LaneMM's
     Entries: TMemoryManager; //< racy    the entries that were installed last; GetMem nil: those of
-                             //  LaneMM.Engine. Written under Lock; a reader may take LaneMM for
-                             //  another manager for a moment
+                             //  LaneMM.Engine. Written under Lock
+    Changes: TAtomicWord;    //< shared  raised before and after the entries change: odd meanwhile
   end;
 
 var
@@ -250,11 +250,14 @@ begin
   Manager.ReallocMem := EraseNewRealloc;
 end;
 
-// Returns whether the installed manager, which Manager receives, is LaneMM.
+// Returns whether the installed manager, which Manager receives, is LaneMM. It is, too, where it is
+// just changing its entries: a copy of those may have some old ones.
 function IsInstalled(out Manager: TMemoryManager): Boolean;
 var
   Own: TMemoryManager;
+  Changes: TAtomicWord;
 begin
+  Changes := LoadAcquire(Control.Changes); // pairs with SetEntries
   GetMemoryManager(Manager);
   Own := Control.Entries;
   if @Own.GetMem = nil then
@@ -262,6 +265,8 @@ begin
   Result := (@Manager.GetMem = @Own.GetMem) and (@Manager.FreeMem = @Own.FreeMem)
     and (@Manager.AllocMem = @Own.AllocMem) and (@Manager.ReallocMem = @Own.ReallocMem)
     and (@Manager.MemSize = @Own.MemSize);
+  AcquireFence; // the entries before the word is read again
+  Result := Result or Odd(Changes) or (LoadAcquire(Control.Changes) <> Changes);
 end;
 
 function WatchIsInstalled: Boolean;
@@ -306,11 +311,13 @@ begin
       CountingUseEntries(Manager);
     if RecordingIsOn then
       RecordingUseEntries(Manager);
+    FetchAdd(Control.Changes, 1); // full barrier, as below: no entry changes outside
     Control.Entries := Manager;
     // Release: all that the new entries use before the entries. A thread that runs calls them at
     // once: those that use more than the engine begin with an acquire, or take a lock.
     ReleaseFence;
     SetMemoryManager(Manager);
+    FetchAdd(Control.Changes, 1);
   until DebugIsOn = IsDebug;
 end;
 

@@ -39,7 +39,8 @@
  *     EraseGet: AcquireFence
  *     EraseNewRealloc: AcquireFence
  *   LaneMM.Watch
- *     SetEntries: ReleaseFence
+ *     IsInstalled: LoadAcquire AcquireFence LoadAcquire
+ *     SetEntries: IsInstalled FetchAdd ReleaseFence FetchAdd
  *     WatchFrees: ReleaseFence
  *   LaneMM.Sampler
  *     IsDue: AcquireFence
@@ -58,7 +59,7 @@
  *   a sign for contents: the kind of a span and its record; the number of debug blocks and the state
  *     of the last one; a hook or an entry of the memory manager and the tables that it uses
  *   the end of a span: the owner reads its last block and frees it, another thread sweeps
- *   a number before and after: the totals of the status page, the samples
+ *   a number before and after: the totals of the status page, the samples, the installed entries
  *
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
  *   1 contents  who sees the sign sees the contents   SIGN_UNFENCED, LOOK_UNFENCED
@@ -167,7 +168,8 @@ proctype Sweeper() {
 
 /* ---------------------------------------------------------------- a number before and after */
 
-/* LivePageWrite. The samples likewise: Block is Busy while their other fields are written. */
+/* LivePageWrite. The samples likewise: Block is Busy while their other fields are written. SetEntries
+   has FetchAdd before and after the entries. */
 proctype Teller() {
   Memory[Sequence] = 1;                                        /* CompareAndSwap */
   Write(Here, 1);
@@ -178,7 +180,7 @@ proctype Teller() {
   Write(Sequence, 2)
 }
 
-/* A tool, and SamplesVisit. */
+/* A tool, SamplesVisit, and IsInstalled, which SetEntries calls, too. */
 proctype Reader() {
   byte First, Last, One, Other;
 #ifdef FIRST_UNFENCED

@@ -12,6 +12,13 @@ type
     procedure Execute; override;
   end;
 
+  // Allocates aligned blocks until it is terminated.
+  TAligner = class(TThread)
+    Rounds: NativeUInt;
+    Refused: Boolean;
+    procedure Execute; override;
+  end;
+
   // Counts, and ends without LaneMM_StopCount.
   TForgetful = class(TThread)
     OfAll, IsCounted: Boolean;
@@ -43,6 +50,20 @@ end;
 procedure TWorker.Execute;
 begin
   Work(1000);
+end;
+
+procedure TAligner.Execute;
+var
+  P: Pointer;
+begin
+  Rounds := 0;
+  repeat
+    P := LaneMM_GetMemAligned(100, 64);
+    if P = nil then
+      Refused := True;
+    FreeMem(P);
+    Inc(Rounds);
+  until Terminated;
 end;
 
 procedure TForgetful.Execute;
@@ -202,6 +223,28 @@ begin
   end;
 end;
 
+// The entries of the manager change at each begin and end, while the thread looks whose they are.
+procedure ChangingEntriesAreNoOtherManager;
+var
+  Aligner: TAligner;
+  Index: Integer;
+begin
+  Aligner := TAligner.Create(True);
+  Aligner.Start;
+  repeat
+    Sleep(0);
+  until Aligner.Rounds > 0;
+  for Index := 1 to 100000 do
+  begin
+    LaneMM_StartCount;
+    LaneMM_StopCount;
+  end;
+  Aligner.Terminate;
+  Aligner.WaitFor;
+  Expect(not Aligner.Refused, 'no thread takes LaneMM for another manager while it changes');
+  Aligner.Free;
+end;
+
 procedure NothingIsLeftBehind;
 var
   Before, During, After: TMemoryManager;
@@ -224,6 +267,7 @@ begin
   Nested;
   OfThreads;
   EndOfAThreadEndsItsCounts;
+  ChangingEntriesAreNoOtherManager;
   NothingIsLeftBehind;
   LaneMM_Configure('stacks');
   Exact;
