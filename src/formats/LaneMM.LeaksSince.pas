@@ -200,6 +200,7 @@ var
   Index: NativeInt;
 begin
   LeakListOpen(List, Snapshot, Topics[Search.IsForReachable]);
+  GuardPagesLetGo; // before Visitor, which an exception may leave
   Search.Blocks := List.Blocks;
   for Index := 0 to NativeInt(List.Count) - 1 do
     VisitGroup(Search, List, Index);
@@ -221,8 +222,10 @@ begin
   if (Search^.Blocks > 0) and (@Search^.Visitor <> nil) then
     VisitList(Search^, Snapshot)
   else
+  begin
     SnapshotClose(Snapshot);
-  GuardPagesLetGo;
+    GuardPagesLetGo;
+  end;
 end;
 
 // Overwrites what ended routines have left on the stack: it would stand between the words of those

@@ -273,6 +273,49 @@ begin
   ExceptionsThatAreHandledHold;
 end;
 
+procedure RaiseAll(const Leak: TLaneMM_LeakInfo; Context: Pointer);
+begin
+  raise Exception.Create(Leak.Name);
+end;
+
+{$ifdef LINUX}
+// The visitor of a framework that fails a test raises. Freed blocks are inaccessible afterwards, too.
+procedure VisitorMayRaise;
+var
+  Start: TLaneMM_Checkpoint;
+  P: PByte;
+  IsRaised, IsCaught: Boolean;
+begin
+  LaneMM_EnterDebugMode;
+  LaneMM_Configure('guard=pages');
+  Start := LaneMM_Checkpoint;
+  Global := TNode.Create;
+  IsRaised := False;
+  try
+    LaneMM_ReachableSince(Start, nil, nil);
+    Global := nil;
+    ClearStack;
+    LaneMM_LeaksSince(Start, RaiseAll, nil);
+  except
+    on Exception do
+      IsRaised := True;
+  end;
+  Expect(IsRaised, 'the exception of a visitor passes');
+  P := GetMem(100);
+  FreeMem(P);
+  IsCaught := False;
+  try
+    P^ := P^ + 1;
+  except
+    on EAccessViolation do
+      IsCaught := True;
+  end;
+  Expect(IsCaught, 'guard pages work after it');
+  LaneMM_Configure('guard=0');
+  LaneMM_ExitDebugMode;
+end;
+{$endif}
+
 // Without /proc no root is found: nothing is called lost.
 procedure Blind;
 var
@@ -294,5 +337,8 @@ begin
   LaneMM_EnterDebugMode;
   All;
   LaneMM_ExitDebugMode;
+  {$ifdef LINUX}
+  VisitorMayRaise;
+  {$endif}
   Finish;
 end.
