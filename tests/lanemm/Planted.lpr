@@ -1,7 +1,7 @@
 /// A program with a heap of known contents, for the tests of lanemm.
 //
-//   Planted held | stop | damage | overrun | leak | leakempty | leakstale | leakgrown | vacant |
-//     churn | leakchurn | locked | regions [churn]
+//   Planted held | stop | damage | overrun | leak | leakempty | leakstale | leaklist | leakgrown |
+//     vacant | churn | leakchurn | locked | regions [churn]
 //
 // Prints what it knows of itself as lines `NAME VALUE`; then `churn` and `leakchurn` go on allocating
 // in two threads, `locked` hangs for ever while it holds all locks of shards, and the others stop
@@ -11,7 +11,7 @@ program Planted;
 {$mode delphi}
 
 uses
-  LaneMM, cthreads, SysUtils, Contnrs, BaseUnix, LaneMM.Layout, LaneMM.Types, LaneMM.Stats, LaneMM.Lock;
+  LaneMM, cthreads, SysUtils, Classes, Contnrs, BaseUnix, LaneMM.Layout, LaneMM.Types, LaneMM.Stats, LaneMM.Lock;
 
 const
   AlphaCount = 1000;
@@ -197,6 +197,17 @@ begin
   Pair[1].Held := Pair[0].Held;
 end;
 
+// Forgets a list of objects.
+procedure LeakList;
+var
+  Index: Integer;
+  Forgotten: TFPList;
+begin
+  Forgotten := TFPList.Create;
+  for Index := 1 to LeakStaleCount do
+    Forgotten.Add(TGamma.Create);
+end;
+
 // Forgets blocks that grew, in place and to other places.
 procedure LeakGrown;
 var
@@ -327,6 +338,8 @@ begin
     LeakEmpty;
   if Command = 'leakstale' then
     LeakStale;
+  if Command = 'leaklist' then
+    LeakList;
   if Command = 'leakgrown' then
     LeakGrown;
   if Command = 'vacant' then

@@ -32,6 +32,7 @@ type
     procedure DataOfALineAreOneGroup;
     procedure WithoutANoteOfLinesThatIsSaid;
     procedure ItemsBehindTheCountOfAListAreNoReferences;
+    procedure DataBetweenObjectsIsNoRetainer;
     procedure LeaksOfACProgramAreFound;
     procedure ARealCProgramHasFewLeaks;
     procedure LeaksAreCompared;
@@ -306,6 +307,26 @@ procedure TLeakTests.ItemsBehindTheCountOfAListAreNoReferences;
 begin
   StartAndStop('./Planted leakstale', '');
   Same(LeakedBlocks + 5, Read('').Int64s['blocks'], 'leaks');
+end;
+
+// As in a report of the process: the search is the same.
+procedure TLeakTests.DataBetweenObjectsIsNoRetainer;
+var
+  Json, List: TJSONObject;
+  Tree: TJSONArray;
+  Index, Number, Below: Integer;
+begin
+  StartAndStop('./Planted leaklist', '');
+  Json := Read('');
+  List := RootOf(Json, Item(Json, 'groups', 'name', 'Classes.TFPList'));
+  Tree := Json.Arrays['retainerTree'];
+  Number := Tree.IndexOf(List) + 1;
+  Below := 0;
+  for Index := 0 to Tree.Count - 1 do
+    if (Tree.Objects[Index].Int64s['parent'] = Number)
+      and (Tree.Objects[Index].Int64s['blocks'] = 5) then
+      Inc(Below);
+  Same(1, Below, 'the five objects are below the list ' + Tree.AsJSON);
 end;
 
 procedure TLeakTests.LeaksOfACProgramAreFound;
