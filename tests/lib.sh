@@ -47,6 +47,17 @@ answers() { # NAME CODE PART ARGUMENTS...
   fi
 }
 
+# Repeats a command until it ends with success, for a minute; returns whether it did. If not, it prints
+# what the command printed last.
+await() { # COMMAND...
+  looks=0
+  until "$@" > "$printed.await" 2>&1; do
+    looks=$((looks + 1))
+    [ $looks -lt 600 ] || { cat "$printed.await"; return 1; }
+    sleep 0.1
+  done
+}
+
 # Adds the last line `N passed, N failed` of a log, whose command ended with STATUS; $added has both
 # numbers. A log without that line, or a status that it does not explain, is a failed test. Returns
 # whether none failed.

@@ -21,6 +21,7 @@ work=$root/build/test-c/programs
 rm -rf "$work"
 mkdir -p "$work"
 . tests/lib.sh
+printed=$work/log
 cd "$work"
 # Seconds after which a program hangs.
 patience=400
@@ -101,16 +102,15 @@ redis() {
   redis-cli -h 127.0.0.1 -p "$port" "$@"
 }
 
+redis_answers() { # not while it loads
+  [ "$(redis ping 2> /dev/null)" = PONG ]
+}
+
 redis_start() {
   on_library redis-server --port "$port" --bind 127.0.0.1 --dir "$work" --save '' \
     --dbfilename dump.rdb --enable-debug-command yes "$@" > redis.log 2>&1 &
   server=$!
-  tries=0
-  until [ "$(redis ping 2> /dev/null)" = PONG ]; do # not while it loads
-    tries=$((tries + 1))
-    [ $tries -lt 600 ] || return 1
-    sleep 0.1
-  done
+  await redis_answers
 }
 
 redis_stop() {
@@ -118,15 +118,13 @@ redis_stop() {
   wait "$server" || true
 }
 
-# Waits until the background save that was asked for is over, and says whether it went well.
+# Waits until the background save that was asked for is over, and went well.
+redis_has_saved() {
+  redis info persistence > saved && grep -q 'rdb_bgsave_in_progress:0' saved \
+    && grep -q 'rdb_last_bgsave_status:ok' saved
+}
 redis_saved() {
-  tries=0
-  while redis info persistence | grep -q 'rdb_bgsave_in_progress:1'; do
-    tries=$((tries + 1))
-    [ $tries -lt 600 ] || return 1
-    sleep 0.1
-  done
-  redis info persistence | grep -q 'rdb_last_bgsave_status:ok'
+  await redis_has_saved
 }
 
 test_redis() {

@@ -37,11 +37,7 @@ start() { # COMMAND...
   "$@" < "$out/in" > "$out/printed" 2> "$out/errors" &
   pid=$!
   exec 9> "$out/in"
-  looks=0
-  until grep -q ready "$out/printed" || [ $looks -eq 600 ]; do
-    looks=$((looks + 1))
-    sleep 0.1
-  done
+  await grep -q ready "$out/printed" || :
 }
 # Ends it; its exit code is in $code.
 stop() {
@@ -114,32 +110,22 @@ stop
 
 # ---------------------------------------------------------------- timed reports
 
-# Whether so many reports come, within a minute.
-reports_come() { # NAME COUNT
-  looks=0
-  until [ "$(ls "$out" | grep -c "^$1_MemoryManager_Profile[.]$pid[.].*json$")" -ge "$2" ]; do
-    looks=$((looks + 1))
-    [ $looks -lt 600 ] || return 1
-    sleep 0.1
-  done
+has_reports() { # NAME COUNT
+  [ "$(ls "$out" | grep -c "^$1_MemoryManager_Profile[.]$pid[.].*json$")" -ge "$2" ]
 }
 # Soon: the thread that has answered may be about to end.
 has_threads() { # COUNT
-  looks=0
-  until [ "$(ls "/proc/$pid/task" | wc -l)" -eq "$1" ]; do
-    looks=$((looks + 1))
-    [ $looks -lt 600 ] || { ls "/proc/$pid/task"; return 1; }
-    sleep 0.1
-  done
+  ls "/proc/$pid/task"
+  [ "$(ls "/proc/$pid/task" | wc -l)" -eq "$1" ]
 }
 # A request starts their thread.
 timed() { # NAME PROGRAM THREADS
-  promise "$1: no thread for them" has_threads "$3"
+  promise "$1: no thread for them" await has_threads "$3"
   answers "$1: timed reports are switched on" 0 'used ' do $pid profile,json,every=100ms status
-  promise "$1: it sleeps, and they come" reports_come "$2" 3
-  promise "$1: their thread" has_threads $(($3 + 1))
+  promise "$1: it sleeps, and they come" await has_reports "$2" 3
+  promise "$1: their thread" await has_threads $(($3 + 1))
   answers "$1: they are switched off, and others on" 0 'used ' do $pid every=0,status,every=50ms,status
-  promise "$1: those come" reports_come "$2" 6
+  promise "$1: those come" await has_reports "$2" 6
   stop
   promise "$1: it ends well" test $code -eq 0
 }
@@ -167,7 +153,7 @@ leaves_no_trace() { # NAME COMMAND...
   answers "$name: for a report" 0 'Memory in use' report $pid inuse
   traces > "$out/after"
   promise "$name: the same after a request" diff "$out/watched" "$out/after"
-  promise "$name: and one thread" has_threads 1
+  promise "$name: and one thread" await has_threads 1
   stop
   promise "$name: it ends well" test $code -eq 0
 }
@@ -219,7 +205,7 @@ asked_while_unloading() {
 }
 start env "LANEMM=log=$out/" "$out/reloads" "$out/unloaded.so"
 promise 'a library answers that is unloaded again and again' asked_while_unloading
-promise 'without a thread in its code' has_threads 1
+promise 'without a thread in its code' await has_threads 1
 stop
 promise 'the program goes on' test $code -eq 0
 
@@ -243,7 +229,7 @@ start env "LD_PRELOAD=$preload" "LANEMM=log=$out/" "$out/asked"
 answers_unattached 'not attached: a busy program in C' 0 'used ' do $pid status
 answers_unattached 'not attached: a report of it' 0 'Memory in use' report $pid inuse
 answers_unattached 'not attached: a thread waits from now on' 0 'used ' do $pid attach=2,status
-promise 'its thread, and no other' has_threads 7
+promise 'its thread, and no other' await has_threads 7
 answers_unattached 'not attached: that thread answers' 0 'used ' do $pid status
 stop
 start env "LD_PRELOAD=$preload" bash -c 'echo ready; read line'
@@ -253,7 +239,7 @@ for attach in '' LANEMM=attach=2; do
   start env "LD_PRELOAD=$preload" $attach bash -c 'echo ready; read line; exit 0'
   [ -z "$attach" ] || answers_unattached 'not attached: attach=2' 0 'used ' do $pid status
   answers 'a program that does nothing' 0 'used ' do $pid status
-  promise "as many threads as it has" has_threads $((1 + ${#attach} / 15))
+  promise "as many threads as it has" await has_threads $((1 + ${#attach} / 15))
   stop
   promise 'it ends well' test $code -eq 0
 done
@@ -310,23 +296,18 @@ promise 'run of a program with LaneMM inside' grep -q ready "$out/printed"
 # tmux is the terminal. It must not keep the pipe to which this script prints.
 terminal() { tmux -L "lanemm-$$" "$@" < /dev/null > "$out/screen" 2>&1; }
 screen_shows() { # PART
-  looks=0
-  until terminal capture-pane -p -t top && grep -q -e "$1" "$out/screen"; do
-    looks=$((looks + 1))
-    [ $looks -lt 600 ] || { cat "$out/screen"; return 1; }
-    sleep 0.1
-  done
+  terminal capture-pane -p -t top && cat "$out/screen" && grep -q -e "$1" "$out/screen"
 }
 # A key, and what the screen shows then.
 key() { # NAME KEY PART
   terminal send-keys -t top "$2"
-  promise "top: $1" screen_shows "$3"
+  promise "top: $1" await screen_shows "$3"
 }
 
 start env "LANEMM=log=$out/" "$out/Asked"
 terminal new-session -d -s top -x 100 -y 30 "$lanemm top $pid; echo ended; sleep 600"
-promise 'top: totals' screen_shows '^# used '
-promise 'top: its keys' screen_shows '^keys: c t e shown'
+promise 'top: totals' await screen_shows '^# used '
+promise 'top: its keys' await screen_shows '^keys: c t e shown'
 key 'sorts by growth' g 'by growth'
 key 'sorts by blocks' b 'by blocks'
 key 'threads' t '^thread '
@@ -340,18 +321,13 @@ promise 'top: the page is there' sh -c "ls '$out'/*.html"
 # In a shell with jobs: however top ends or stops, the terminal is as it was before.
 type_line() { terminal send-keys -t top "$1" Enter; }
 screen_is() { # EXPECTED FORMAT
-  looks=0
-  until terminal display-message -p -t top "$2" && grep -x "$1" "$out/screen"; do
-    looks=$((looks + 1))
-    [ $looks -lt 600 ] || { cat "$out/screen"; return 1; }
-    sleep 0.1
-  done
+  terminal display-message -p -t top "$2" && cat "$out/screen" && grep -qx "$1" "$out/screen"
 }
 terminal_is_as_before() { # NAME
-  promise "top: $1: the screen is as before" screen_is '0 1' '#{alternate_on} #{cursor_flag}'
+  promise "top: $1: the screen is as before" await screen_is '0 1' '#{alternate_on} #{cursor_flag}'
   type_line 'clear; stty -a | grep -c -e " icanon .* echo "; echo looked'
-  promise "top: $1: the terminal is as before" screen_shows '^looked'
-  promise "top: $1: lines and echo" screen_shows '^1$'
+  promise "top: $1: the terminal is as before" await screen_shows '^looked'
+  promise "top: $1: lines and echo" await screen_shows '^1$'
 }
 top_number() {
   terminal display-message -p -t top '#{pane_pid}'
@@ -359,15 +335,15 @@ top_number() {
 }
 terminal new-session -d -s top -x 100 -y 30 'exec env -i TERM=screen PS1=: sh -i'
 type_line "$lanemm top $pid"
-promise 'top: in a shell' screen_shows '^# used '
+promise 'top: in a shell' await screen_shows '^# used '
 terminal resize-window -t top -x 60 -y 20
-promise 'top: another size of the terminal' screen_shows '^\[[^]]\{58\}]$'
+promise 'top: another size of the terminal' await screen_shows '^\[[^]]\{58\}]$'
 key 'stops' C-z 'Stopped'
 terminal_is_as_before 'stopped'
 type_line fg
 key 'goes on' t '^thread '
 promise 'top: it is stopped without notice' kill -STOP "$(top_number)"
-promise 'top: the shell is there' screen_shows 'Stopped'
+promise 'top: the shell is there' await screen_shows 'Stopped'
 type_line fg
 key 'goes on again' c '^size '
 key 'an arrow does nothing' Up '^size '
@@ -375,24 +351,17 @@ key 'the interrupt key ends it' C-c '^:'
 terminal_is_as_before 'interrupted'
 for signal in TERM HUP QUIT; do
   type_line "$lanemm top $pid"
-  promise "top: before SIG$signal" screen_shows '^# used '
+  promise "top: before SIG$signal" await screen_shows '^# used '
   promise "top: SIG$signal is sent" kill -$signal "$(top_number)"
-  promise "top: SIG$signal ends it" screen_shows '^:'
+  promise "top: SIG$signal ends it" await screen_shows '^:'
   terminal_is_as_before "SIG$signal"
 done
 type_line "$lanemm top $pid"
-promise 'top: before the terminal closes' screen_shows '^# used '
+promise 'top: before the terminal closes' await screen_shows '^# used '
 watcher=$(top_number)
 terminal kill-server
-gone() {
-  looks=0
-  while kill -0 "$1"; do
-    looks=$((looks + 1))
-    [ $looks -lt 600 ] || return 1
-    sleep 0.1
-  done
-}
-promise 'top: it ends with its terminal' gone "$watcher"
+is_gone() { ! kill -0 "$1"; }
+promise 'top: it ends with its terminal' await is_gone "$watcher"
 stop
 
 sum

@@ -1,6 +1,15 @@
 # What the targets for Windows share. Read by their files in tests/matrix/targets.
 # shellcheck shell=sh disable=SC2154 # dir and repository are set in tests/matrix/run.sh
 
+# shellcheck disable=SC2034 # variables of a target, see tests/matrix/run.sh
+how='wine'
+parts='suites checked engine engine-checked reports programs demos'
+reports=DebugMatrix,Debug,Settings,Leaks,EventLog,Profile,ReportHead,DeepStacks
+reports="$reports,Reports,LogFiles,HeapProfile,FaultOrigin,Leaves,CodeRanges,BlackBox"
+programs='BeforeThreads AfterThreads AutoInstalled ManyThreads RunError RacingFrees FromFastMM'
+programs="$programs Host LastGuest Halting LastFrees OnDemand Windowed NoFastSlot FreshThread"
+programs="$programs ForeignThreads LastRound LastThread HeldHeap Checkpoints Counts HeapTrace Successor Leaking LastWords"
+
 # windows_units CPU OS: compiles the units of the run-time library and of Free Pascal's packages that
 # the tests use, for a processor and a system, into $dir/units. $compiler does it.
 windows_units() {

@@ -14,15 +14,6 @@ server=
 exporter=
 prometheus=
 
-# Repeats a command until it works, for a minute.
-await() { # COMMAND...
-  looks=0
-  until "$@" > "$out/await" 2>&1; do
-    looks=$((looks + 1))
-    [ $looks -lt 600 ] || return 1
-    sleep 0.1
-  done
-}
 # Ends the servers that did not end by themselves.
 end_server() {
   [ -z "$server" ] || kill -KILL "$server" 2> "$out/killed"
