@@ -198,7 +198,7 @@ begin
     Slices := LeastLimit;
   Result := RegionMake(Name, Slices);
   if (Result <> 0) and (Name <> nil) then
-    GroupSetName(RegionGroup(RegionFind(Result)), Name);
+    GroupSetName(RegionGroup(RegionFind(Result)), @RegionFind(Result)^.Data.Name[0]);
 end;
 
 // Begins a scope for the routine Call.

@@ -41,8 +41,8 @@ type
     raMemory   //< there is no memory for another heap
   );
 
-/// Makes a region, whose name is copied; LimitSlices is the most that it may have, 0: any number.
-/// Returns its handle; 0 without memory.
+/// Makes a region, whose name is copied, control characters as `?`; LimitSlices is the most that it
+/// may have, 0: any number. Returns its handle; 0 without memory.
 function RegionMake(Name: PAnsiChar; LimitSlices: NativeUInt): NativeUInt;
 /// Returns the first heap of a region, which describes it; nil if there is no such region now.
 function RegionFind(Handle: NativeUInt): PHeap;
@@ -159,6 +159,8 @@ begin
   while (Name <> nil) and (Name[Index] <> #0) and (Index < MostRegionName) do
   begin
     Heap^.Data.Name[Index] := Name[Index];
+    if Name[Index] in [#1..#31, #127] then
+      Heap^.Data.Name[Index] := '?'; // reports print it
     Inc(Index);
   end;
   Heap^.Data.Limit := LimitSlices;

@@ -46,6 +46,7 @@ type
     procedure ResetKeepsTheRegionAndItsWarmSpans;
     procedure ResetGivesBackWhatWasMore;
     procedure FreeAfterTheFreeOfTheRegionIsRefused;
+    procedure NameHasNoControlCharacters;
     procedure LimitRefusesMore;
     procedure LimitThatRefusesALongSpanIsReported;
     procedure ResizeThatTheLimitRefusesLeavesTheThreadOutside;
@@ -443,6 +444,15 @@ begin
   P := Get(100);
   RegionFree(Region);
   Same(InvalidPointer, ErrorOfFree(P), 'error');
+end;
+
+procedure TRegionsTests.NameHasNoControlCharacters;
+var
+  Other: PHeap;
+begin
+  Other := RegionFind(RegionMake('a'#10'line and '#27'[31m'#127'ü', 0));
+  AssertEquals('a?line and ?[31m?ü', string(PAnsiChar(@Other^.Data.Name[0])));
+  RegionFree(Other);
 end;
 
 procedure TRegionsTests.LimitRefusesMore;
