@@ -13,7 +13,7 @@ type
   strict private
     Waiting, Kept: Pointer;
     Expected: NativeUInt;
-    FirstHeap: PHeap;
+    FirstHeap, Keeping: PHeap;
     Untouched: PByte;
     IsWaiting: Boolean;
     procedure CheckRecovery;
@@ -24,6 +24,7 @@ type
     procedure CheckReleasedSpans;
     procedure CheckFirstFree;
     procedure CheckKeptRuns;
+    procedure KeepARun;
     procedure CheckSweptRuns;
     procedure CheckPurgeState;
     procedure CheckQueue;
@@ -238,12 +239,18 @@ begin
 end;
 
 // The first call that reaches the arena releases a run that the recovery takes for a lost one.
+procedure TForkTests.KeepARun;
+begin
+  FreeMem(GetMem(KeptSize));
+  Keeping := OsThreadHeap;
+end;
+
 procedure TForkTests.CheckSweptRuns;
 var
   P, Other: PByte;
 begin
-  HeapSweep(OsThreadHeap);
-  Same(0, RunsKept(OsThreadHeap), 'kept slices');
+  HeapSweep(Keeping);
+  Same(0, RunsKept(Keeping), 'kept slices');
   P := GetMem(KeptSize);
   Other := GetMem(KeptSize);
   AssertTrue('two blocks', (P + KeptSize <= Other) or (Other + KeptSize <= P));
@@ -254,10 +261,16 @@ begin
 end;
 
 procedure TForkTests.ChildThatSweepsFirstReleasesKeptRunsOnce;
+var
+  Owner: TWorker;
 begin
-  FreeMem(GetMem(KeptSize));
-  AtLeast(5, RunsKept(OsThreadHeap), 'kept slices');
+  KeepARun;
+  AtLeast(5, RunsKept(Keeping), 'kept slices');
   Same(0, RunInChild(CheckSweptRuns), 'exit code of the child');
+  Owner := StartIdleThread(KeepARun);
+  AtLeast(5, RunsKept(Keeping), 'slices that another thread keeps');
+  Same(0, RunInChild(CheckSweptRuns), 'exit code of a child without that thread');
+  EndThread(Owner);
 end;
 
 procedure TForkTests.CheckPurgeState;

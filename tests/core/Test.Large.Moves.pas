@@ -220,12 +220,15 @@ begin
   Same(Moved + 1, LoadAcquire(Process.MovedSpans), 'moved blocks');
   AtLeast(1, Span^.SpareCount, 'spare slices');
   Same(Before + Span^.SpareCount, SpareSlices, 'after a move');
-  AssertTrue('grown', LargeGrow(Span, 7 * Megabyte));
-  Same(Before + Span^.SpareCount, SpareSlices, 'after growth into them');
   Kept := Span^.SpareCount;
   AssertFalse('all memory', LargeGrow(Span, MaxRunSlices * SliceSize));
+  LimitsSet(0, (BackedSlices + Kept + 1) * SliceSize, 0);
+  AssertFalse('beyond the limit', LargeGrow(Span, 1000 * Megabyte));
+  LimitsSet(0, 0, 0);
   Same(Kept, Span^.SpareCount, 'spare slices of the block after growth that failed');
   Same(Before + Kept, SpareSlices, 'after growth that failed');
+  AssertTrue('grown', LargeGrow(Span, 7 * Megabyte));
+  Same(Before + Span^.SpareCount, SpareSlices, 'after growth into them');
   LargeShrink(Span, 6 * Megabyte);
   Same(0, Span^.SpareCount, 'spare slices of the block after a shrink');
   Same(Before, SpareSlices, 'after a shrink');
