@@ -7,8 +7,11 @@
 //             libc not: setuid waits for each thread. It is ended before fork, unless it is in a
 //             call of the program's, and started again in the parent and in the child; a child that
 //             was not made by libc's fork has none. A library that can be unloaded has none.
-// Callers:    BackgroundApply, BackgroundEnd: one thread at a time. The fork handlers: libc.
-// Progress:   a fork waits for the thread, 100 ms at most.
+//             The lock is held from before fork until after it: libc runs the handlers of threads
+//             that fork at once in any order.
+// Callers:    BackgroundApply, BackgroundStart: any thread that may wait for a fork. BackgroundEnd:
+//             one thread. The fork handlers: libc.
+// Progress:   a fork waits for the thread, 100 ms at most, and for forks of other threads.
 unit LaneMM.C.Background;
 
 {$I ../src/LaneMM.inc}
@@ -40,6 +43,7 @@ type
   TSignalSet = array[0..15] of UInt64;
 
   TBackground = record
+    Lock: TLock;           // no other lock of LaneMM's is held where it is taken
     Thread: NativeUInt;    // libc's number of the thread
     IsOn: TAtomicWord;     // 1: there is a thread, or was when the process forked
     HasEnded: TAtomicWord; // 1: it can be joined without a wait; or Joined
@@ -136,21 +140,26 @@ end;
 
 procedure BeforeFork; cdecl;
 begin
+  LockEnter(Background.Lock);
   if LoadAcquire(Background.IsOn) = 1 then
     Finish;
 end;
 
 procedure AfterFork; cdecl;
 begin
-  if (LoadAcquire(Background.IsOn) = 0) or (OsThreadId = Process.PurgeThread) or PurgeRecall then
-    Exit;
-  Join;
-  Start;
+  if (LoadAcquire(Background.IsOn) = 1) and (OsThreadId <> Process.PurgeThread)
+    and not PurgeRecall then
+  begin
+    Join;
+    Start;
+  end;
+  LockLeave(Background.Lock);
 end;
 
 // The thread that forked is the only one. The engine recovers before another one starts.
 procedure ChildStarted; cdecl;
 begin
+  LockReset(Background.Lock);
   if LoadAcquire(Background.IsOn) = 0 then
     Exit;
   LockRecover;
@@ -165,7 +174,8 @@ begin
     Finish;
 end;
 
-procedure BackgroundApply;
+// Under the lock.
+procedure Apply;
 begin
   if not IsSet(opBackground) then
   begin
@@ -178,7 +188,16 @@ begin
     LibcAtFork(@BeforeFork, @AfterFork, @ChildStarted, nil);
   Background.HandlesForks := True;
   if LoadAcquire(Background.IsOn) = 0 then
-    Start;
+    Start
+  else
+    PurgeWake; // a thread that rests may have work by the new settings
+end;
+
+procedure BackgroundApply;
+begin
+  LockEnter(Background.Lock);
+  Apply;
+  LockLeave(Background.Lock);
 end;
 
 function BackgroundStart: Boolean;

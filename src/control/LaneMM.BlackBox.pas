@@ -319,7 +319,7 @@ begin
   Box^.State.Ended := UInt64(Cardinal(Code)) + 1;
   if Code <> 0 then
     WriteState(Box^);
-  if not IsLibrary and (IsGone or (Code <> 0)) then
+  if not OsMayUnload and (IsGone or (Code <> 0)) then
     Exit; // mapped: another thread may just keep an event
   OsBoxUnmap(Box^.Map, BoxBytes);
   if Code = 0 then

@@ -33,7 +33,7 @@ procedure PressureForget;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Purge,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Purge,
   LaneMM.OsGroup, LaneMM.SettingsState, LaneMM.EngineReports;
 
 const
@@ -91,7 +91,7 @@ procedure PressureLook;
 begin
   // Acquire: what the last look left. Pairs with the release below.
   if (Cardinal(OsNowMs - Observe.PressureMs) < LeastLookMs)
-    or not CompareAndSwap(Observe.PressureBusy, 0, 1) then
+    or not CompareAndSwap(Observe.PressureBusy, 0, OsThreadId) then
     Exit;
   Observe.PressureMs := OsNowMs;
   See;
@@ -114,17 +114,31 @@ begin
     end;
 end;
 
+// Waits until a call under way is over. A thread that looks without calls may be this one, in the
+// program's routine for events.
+procedure AwaitCall;
+var
+  Looker: NativeUInt;
+begin
+  Looker := LoadAcquire(Observe.PressureBusy);
+  while (Looker <> 0) and (Looker = Process.PurgeThread) and (Looker <> OsThreadId) do
+  begin
+    OsWait(Observe.PressureBusy, Looker);
+    Looker := LoadAcquire(Observe.PressureBusy);
+  end;
+end;
+
 function PressureOff(Call: TPressureCall; Context: Pointer): Boolean;
 var
   Index: NativeInt;
 begin
   Result := False;
+  LockRecover; // in a child process no call is under way
   for Index := Low(Observe.PressureCalls) to High(Observe.PressureCalls) do
     if not Result and (Observe.PressureCalls[Index].Context = Context)
       and CompareAndSwap(Observe.PressureCalls[Index].Call, NativeUInt(@Call), 0) then
     begin
-      while (OsThreadId <> Process.PurgeThread) and (LoadAcquire(Observe.PressureBusy) = 1) do
-        OsWait(Observe.PressureBusy, 1);
+      AwaitCall;
       StoreRelease(Observe.PressureCalls[Index].IsTaken, 0);
       Result := True;
     end;

@@ -484,9 +484,10 @@ begin
   LimitsSet(Settings.Values[opLimitSoft], Settings.Values[opLimit], Settings.Values[opReserve]);
   if IsSet(opLimitReport) then
     Process.HasLimits := True; // for the limit of the system
-  Hooks.Pressure := nil;
   if Settings.HasContainer then
-    Hooks.Pressure := PressureLook;
+    Hooks.Pressure := PressureLook // at once: the thread that purges rests without
+  else
+    Hooks.Pressure := nil;
   ApplyAlignment(False);
 end;
 

@@ -416,7 +416,7 @@ end;
 procedure StartThread;
 begin
   if IsLibrary or Process.IsConfined or not Process.HasThreads then
-    PurgeGiveUp
+    CompareAndSwap(Process.PurgeState, NotStarted, Refused) // not after PurgeClaim
   else if CompareAndSwap(Process.PurgeState, NotStarted, Running) then
     if not OsThreadStart(PurgeRun) then
       PurgeGiveUp;

@@ -93,7 +93,7 @@ type
     AddInUse: TAddText;         //< const   adds a report of the blocks in use, likewise
     Group: TGroupMemory;        //< racy    of the container at the last look with pressure
     Pressed: TAtomicWord;       //< shared  1: there is pressure, and it has been reported
-    PressureBusy: TAtomicWord;  //< shared  1: a thread looks at the container
+    PressureBusy: TAtomicWord;  //< shared  number of the thread that looks; 0: none does
     PressureMs: Cardinal;       //< racy    OsNowMs of the last look
     PressureCalls: array[0..15] of TPressureEntry; //< shared  see LaneMM.Pressure
     Box: TAtomicWord;           //< shared  the record of LaneMM.BlackBox; 0: none

@@ -160,6 +160,26 @@ static int forks_while_threads_allocate(void) {
   return is_kept;
 }
 
+static void *fork_often(void *unused) {
+  return forks_often() ? (void *)&is_going_on : unused;
+}
+
+/* The handlers of fork run in several threads at once. */
+static int forks_in_threads(void) {
+  enum { COUNT = 3 };
+  pthread_t others[COUNT];
+  void *answer;
+  int kept = 0;
+  alarm(60); /* where a fork hangs */
+  for (int i = 0; i < COUNT; i++)
+    if (pthread_create(&others[i], NULL, fork_often, NULL) != 0)
+      return 0;
+  for (int i = 0; i < COUNT; i++)
+    kept += pthread_join(others[i], &answer) == 0 && answer != NULL;
+  alarm(0);
+  return kept == COUNT;
+}
+
 static int loads(const char *plugin) {
   int is_kept = 1;
   for (int i = 0; i < 10; i++) {
@@ -180,6 +200,8 @@ int main(int count, char **arguments) {
   promise("and in the parent after that", threads_now() == 2 && goes_back(before));
   promise("fork finds memory as it should be", forks_often());
   promise("also while a thread allocates", forks_while_threads_allocate());
+  promise("threads fork at once", forks_in_threads());
+  promise("and the thread is there after that", threads_now() == 2 && goes_back(before));
   promise("setuid waits for no thread", in_child(changes_user));
   promise("a process ends with its last thread", in_child(ends_with_its_threads));
   if (count > 1)

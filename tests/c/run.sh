@@ -276,6 +276,7 @@ run background sampled env "LD_PRELOAD=$lib/liblanemm.so" \
   "LANEMM=background,profile,rate=300,log=$root/$out/alignments.logs" "$out/background"
 mkdir -p "$out/group"
 run pressure linked "$out/pressure" "$root/$out/group"
+run pressure rested env LANEMM=background "$out/pressure" "$root/$out/group"
 run plugins leaks env "LD_PRELOAD=$lib/liblanemm.so" \
   "LANEMM=leaks,leaks:exit=9,log=$root/$out/plugins.log" "$out/plugins" "$root/$out/plugin.so"
 run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 40

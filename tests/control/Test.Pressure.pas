@@ -32,6 +32,7 @@ type
     procedure CrossingIsReportedOnce;
     procedure WaitingTasksAreReported;
     procedure WarmMemoryIsPurgedAtEachLook;
+    procedure CallIsTakenBackInTheRoutineForEvents;
     {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)} // elsewhere no thread purges
     procedure CacheShrinksInTheThreadThatPurges;
     {$ifend}
@@ -267,6 +268,27 @@ begin
   AtLeast(16 * Megabyte, LaneMM_HeapStatus.CachedBytes, 'warm without pressure');
   See('950000');
   AtMost(4 * Megabyte, LaneMM_HeapStatus.CachedBytes, 'warm with it');
+end;
+
+procedure Shrink(Used, Limit: UInt64; Context: Pointer);
+begin
+end;
+
+// Before, it waited here for its own thread.
+procedure TakeBack(Kind: TLaneMM_EventKind; Text: PAnsiChar; Length: NativeUInt);
+begin
+  if LaneMM_OffPressure(Shrink, nil) then
+    Collect(Kind, Text, Length);
+end;
+
+procedure TPressureTests.CallIsTakenBackInTheRoutineForEvents;
+begin
+  LaneMM_Configure('event=limit:callback');
+  LaneMM_OnEvent(TakeBack);
+  AssertTrue('registered', PressureOn(Shrink, nil));
+  See('950000');
+  Same(1, ReportCount, 'taken back');
+  AssertFalse('once', LaneMM_OffPressure(Shrink, nil));
 end;
 
 {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
