@@ -16,6 +16,9 @@ unit LaneMM.Recording;
 
 interface
 
+uses
+  LaneMM.Layout;
+
 /// Creates the file that the setting names, unless it exists, and records from now on; the caller
 /// then applies the entries. False, after a line on stderr, where that cannot be.
 function RecordingStart: Boolean;
@@ -35,7 +38,7 @@ procedure RecordingUseEntries(var Manager: TMemoryManager);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsFiles,
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsFiles,
   LaneMM.Lock, LaneMM.Threads, LaneMM.Text, LaneMM.SettingsState,
   LaneMM.RecordFormat;
 

@@ -52,7 +52,6 @@ type
     IsPrivileged: Boolean;                //< const   the process has more rights than its user
     Given: TOptions;                      //< racy    settings that a source has named so far
     Readers: TAtomicWord;                 //< shared  threads that are reading settings
-    // What most programs never touch.
     LogPath: TPath;                       //< racy    opLog; empty: beside the program
     SyslogPath: TPath;                    //< racy    opSyslog; empty: /dev/log
     Ranges: array[opTraceSize..opTraceGroup] of TSettingsRange; //< racy    ranges of these settings
