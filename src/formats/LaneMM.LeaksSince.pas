@@ -240,7 +240,7 @@ end;
 procedure SeeOwn(Id: Cardinal; Context: Pointer);
 begin
   if Id = OsThreadId then
-    PBoolean(Context)^ := True;
+    PNativeUInt(Context)^ := 1;
 end;
 
 // Returns whether threads, stacks and variables can be found; False after a line.
@@ -249,10 +249,11 @@ const
   Line: ShortString = 'LaneMM: leaks since a checkpoint are unknown: /proc is not mounted'#10;
 var
   Mapping: TOsMapping;
+  Seen: NativeUInt;
 begin
-  Result := False;
-  OsVisitThreads(SeeOwn, @Result);
-  Result := Result and OsFindRegion(NativeUInt(@Mapping), Mapping);
+  Seen := 0;
+  OsVisitThreads(SeeOwn, @Seen);
+  Result := (Seen <> 0) and OsFindRegion(NativeUInt(@Mapping), Mapping);
   if not Result then
     OsWriteError(@Line[1], Length(Line));
 end;
