@@ -37,18 +37,16 @@ const
 
 // ---------------------------------------------------------------------------- watched
 
-// Returns a block of the memory manager's entry, or one beside it where IsOutside.
-function GetSampled(Alignment, Size: NativeUInt; out IsOutside: Boolean): Pointer;
+function GetSampled(Alignment, Size: NativeUInt): Pointer;
 begin
-  IsOutside := Alignment > SliceSize;
-  if not IsOutside then
-    GetMem(Result, AlignedRequest(Alignment, Size))
+  if Alignment <= SliceSize then
+    Result := SamplerGetAligned(Size, AlignedRequest(Alignment, Size))
   else
   begin
     Result := AlignedGet(Alignment, Size);
-    EraseFillNew(Result);
     SamplerSee(Result, Size);
   end;
+  EraseFillNew(Result);
 end;
 
 function GetDebug(Alignment, Size: NativeUInt): Pointer;
@@ -74,23 +72,18 @@ begin
 end;
 
 function AlignedGetWatched(P: Pointer; Alignment, Size: NativeUInt): Pointer;
-var
-  IsOutside: Boolean;
 begin
-  IsOutside := True;
   if DebugIsOn then
     Result := GetDebug(Alignment, Size)
   else
   begin
     if IsSet(opProfile) and (Debug.MarkBytes = 0)
       and ((P = nil) or not BlockIsElsewhere(P, OsThreadHeap)) then
-      Result := GetSampled(Alignment, Size, IsOutside)
+      Result := GetSampled(Alignment, Size)
     else
       Result := GetGuarded(P, Alignment, Size);
     NoteBlock(Result, Size, NativeUInt(get_frame));
   end;
-  if not IsOutside then
-    Exit; // the entry has counted it
   CountingSee(Result, Size);
   RecordingSee(Result, Size, Alignment);
 end;

@@ -32,6 +32,8 @@ function SamplerStart: Boolean;
 procedure SampleDistance(Heap: PHeap; Mean: Double);
 /// Allocates a block and samples it. Set as Hooks.SampledGet, for threads that have a heap.
 function SamplerGet(Size: TSize): Pointer;
+/// SamplerGet of Size bytes that takes a block of Request bytes, AlignedRequest of them.
+function SamplerGetAligned(Size, Request: NativeUInt): Pointer;
 /// BlockGetZero with sampling.
 function SamplerGetZero(Size: TSize): Pointer;
 /// BlockRealloc with sampling of blocks that grow.
@@ -143,7 +145,7 @@ begin
   Sample.UsableSize := BlockUsableSize(P);
   Sample.Heap := Heap;
   Sample.Number := WindowNumber(Heap);
-  Sample.Like := SpanOfAlike(Heap, Size);
+  Sample.Like := SpanOfAlike(Heap, Sample.UsableSize);
   WindowOpen(Heap);
   SamplesAdd(P, Sample);
 end;
@@ -309,24 +311,42 @@ begin
     Count(Heap, Result, Size, Mean);
 end;
 
-function SamplerGet(Size: TSize): Pointer;
+// Allocates Request bytes, of which Size are requested and counted, and samples them if due.
+function GetDue(Heap: PHeap; Size, Request: NativeUInt): Pointer;
 var
-  Heap: PHeap;
   Mean: NativeUInt;
 begin
-  Heap := OsThreadHeap;
   if not IsDue(Heap, Size, Mean) then
-    Exit(BlockGet(Size));
+    Exit(BlockGet(Request));
   if Size > MaxClassSize then
     Exit(SampledLarge(Heap, Size, Mean, BlockGet));
-  Result := BlockForSample(Size);
+  Result := BlockForSample(Request);
   if Result <> nil then
     Count(Heap, Result, Size, Mean)
   else
   begin
     FetchAdd(Observe.SamplesLost, 1);
-    Result := BlockGet(Size);
+    Result := BlockGet(Request);
   end;
+end;
+
+function SamplerGet(Size: TSize): Pointer;
+begin
+  Result := GetDue(OsThreadHeap, Size, Size);
+end;
+
+function SamplerGetAligned(Size, Request: NativeUInt): Pointer;
+var
+  Heap: PHeap;
+begin
+  Heap := OsThreadHeap;
+  if Heap = nil then
+    Exit(BlockGet(Request));
+  Dec(Heap^.SampleIn, Size);
+  if Heap^.SampleIn < 0 then
+    Result := GetDue(Heap, Size, Request)
+  else
+    Result := BlockGet(Request);
 end;
 
 procedure SamplerSee(P: Pointer; Size: NativeUInt);
