@@ -176,6 +176,7 @@ begin
     Named := @Settings.LogPath;
   if Named^ = #0 then
     Named := @Characters;
+  TextAddFolder(Path, Named);
   TextAddChars(Path, Named);
   if (OsFolderPath(Named, @Folder, SizeOf(Folder)) > 0)
     and not (Path.Start[Path.Length - 1] in OsSeparators) then

@@ -284,17 +284,11 @@ end;
 procedure SetPath(out Path: TPath);
 var
   Text: TText;
-  Folder: TPath;
   Sign: PAnsiChar;
 begin
   TextOpenAt(Text, @Path, SizeOf(Path));
   Sign := @Settings.RecordPath;
-  if not (Sign[0] in OsSeparators) and (Sign[1] <> ':')
-    and (OsFolderPath('.', @Folder, SizeOf(Folder)) > 0) then
-  begin
-    TextAddChars(Text, @Folder);
-    TextAdd(Text, '/');
-  end;
+  TextAddFolder(Text, Sign);
   while Sign^ <> #0 do
     if TextBegins(Sign, '%p') then
     begin

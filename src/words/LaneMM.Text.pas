@@ -70,6 +70,8 @@ function TextIs(Name: PAnsiChar; const Whole: ShortString): Boolean;
 /// Returns whether Name matches Pattern, in which `*` matches any text; ignores case. Both end with
 /// #0.
 function TextFits(Name, Pattern: PAnsiChar): Boolean;
+/// Adds the current folder and `/` in front of Path, which the caller adds, where that is relative.
+procedure TextAddFolder(var Text: TText; Path: PAnsiChar);
 /// Returns the file name in a path, ended by #0.
 function TextFileName(Path: PAnsiChar): PAnsiChar;
 /// Writes the text, in one system call if the system takes it whole; returns whether it did all.
@@ -78,7 +80,7 @@ function TextWrite(const Text: TText; Handle: TOsFile): Boolean;
 implementation
 
 uses
-  LaneMM.Bits;
+  LaneMM.Layout, LaneMM.Bits;
 
 function TextOpen(out Text: TText; Capacity: NativeUInt): Boolean;
 const
@@ -354,6 +356,17 @@ begin
   while Pattern^ = '*' do
     Inc(Pattern);
   Result := Pattern^ = #0;
+end;
+
+procedure TextAddFolder(var Text: TText; Path: PAnsiChar);
+var
+  Folder: TPath;
+begin
+  if (Path[0] in OsSeparators) or (Path[1] = ':')
+    or (OsFolderPath('.', @Folder, SizeOf(Folder)) = 0) then
+    Exit;
+  TextAddChars(Text, @Folder);
+  TextAdd(Text, '/');
 end;
 
 function TextFileName(Path: PAnsiChar): PAnsiChar;
