@@ -32,7 +32,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Purge,
-  LaneMM.SettingsState;
+  LaneMM.SettingsState, LaneMM.C.Handlers;
 
 const
   SetMask = 2;
@@ -59,8 +59,6 @@ function LibcJoin(Id: NativeUInt; Answer: Pointer): LongInt; cdecl; external nam
 function LibcMask(How: LongInt; New, Old: Pointer): LongInt; cdecl;
   external name 'pthread_sigmask';
 function LibcFill(out Signals: TSignalSet): LongInt; cdecl; external name 'sigfillset';
-function LibcAtFork(Prepare, Parent, Child, Library_: Pointer): LongInt; cdecl;
-  weakexternal name '__register_atfork';
 
 // A word that build.sh defines: in liblanemm.a the address of the header of the program or library that
 // it is linked into; in liblanemm.so nil.
@@ -185,7 +183,7 @@ begin
   if not BackgroundStays or (Settings.Values[opCalls] = 0) then
     Exit;
   if not Background.HandlesForks then
-    LibcAtFork(@BeforeFork, @AfterFork, @ChildStarted, nil);
+    HandleForks(BeforeFork, AfterFork, ChildStarted, nil);
   Background.HandlesForks := True;
   if LoadAcquire(Background.IsOn) = 0 then
     Start

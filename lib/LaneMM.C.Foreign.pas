@@ -97,6 +97,13 @@ begin
     Result := 'the constants of ';
 end;
 
+function NameOf(Module: PModule): PAnsiChar;
+begin
+  Result := Module^.Name;
+  if ModuleIsProgram(Module) then
+    Result := 'the program';
+end;
+
 function LookAt(Module: PModule; Size: NativeUInt; Context: Pointer): LongInt; cdecl;
 var
   Place: PPlace;
@@ -112,13 +119,13 @@ begin
       and (Place^.Address - (Module^.Base + Segment^.Address) < Segment^.Size) then
     begin
       Place^.Kind := KindOf(Segment^);
-      Place^.Name := Module^.Name;
+      Place^.Name := NameOf(Module);
     end
     else if (Segment^.Kind = TlsSegment) and (Module^.TlsData <> 0)
       and (Place^.Address - Module^.TlsData < Segment^.Size) then
     begin
       Place^.Kind := 'the thread-local variables of ';
-      Place^.Name := Module^.Name;
+      Place^.Name := NameOf(Module);
     end;
   end;
 end;
@@ -156,8 +163,6 @@ begin
   end;
   Add(Line, 'is in ');
   Add(Line, Place.Kind);
-  if Place.Name^ = #0 then
-    Place.Name := 'the program';
   Add(Line, Place.Name);
 end;
 

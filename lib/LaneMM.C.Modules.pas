@@ -75,6 +75,8 @@ function ModulesVisit(Visitor: TModuleCall; Context: Pointer): LongInt; cdecl;
   external name 'dl_iterate_phdr';
 /// Returns whether a segment of the module holds Address.
 function ModuleHas(Module: PModule; Address: NativeUInt): Boolean;
+/// Returns whether the module is the program, which musl names, too.
+function ModuleIsProgram(Module: PModule): Boolean;
 /// Finds the tables of the names that a module exports.
 procedure NamesOpen(Module: PModule; out Names: TNames);
 /// Returns the symbol that defines Name, or nil.
@@ -119,6 +121,15 @@ begin
       and (Address - (Module^.Base + Segment^.Address) < Segment^.Size) then
       Exit(True);
   end;
+end;
+
+function LibcAuxiliary(Kind: NativeUInt): NativeUInt; cdecl; external name 'getauxval';
+
+function ModuleIsProgram(Module: PModule): Boolean;
+const
+  ProgramHeaders = 3; // AT_PHDR
+begin
+  Result := (Module^.Name^ = #0) or (NativeUInt(Module^.Segments) = LibcAuxiliary(ProgramHeaders));
 end;
 
 // The dynamic linker adds the base in place, but for modules whose section is read-only.

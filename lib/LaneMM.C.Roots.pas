@@ -24,7 +24,8 @@ procedure RootsStart;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Unwind, LaneMM.LeaksState, LaneMM.C.Libc, LaneMM.C.Modules;
+  LaneMM.Types, LaneMM.Os, LaneMM.OsProcess, LaneMM.Unwind, LaneMM.LeaksState, LaneMM.C.Handlers,
+  LaneMM.C.Libc, LaneMM.C.Modules;
 
 const
   // Bytes of a thread's control block, which holds the values of its keys, where glibc does not say.
@@ -73,7 +74,7 @@ var
 begin
   First := Module^.Base + Segment^.Address;
   Front := NativeUInt(@Process) - First;
-  if (Module^.Name^ <> #0) or (Front >= Segment^.Size) then
+  if not ModuleIsProgram(Module) or (Front >= Segment^.Size) then
     Visit(Roots, First, Segment^.Size)
   else
   begin
@@ -212,6 +213,25 @@ begin
     VisitList(Roots, PLink(Global^ + OnUserStacks) + 1, LinkOffset, VisitEnded);
 end;
 
+// musl links its threads in a ring. The values of a thread's keys follow its control block; those of
+// the first one are data of libc.
+procedure VisitRing(Roots: PRoots);
+const
+  NextOffset = 3 * SizeOf(Pointer);
+var
+  Control, Size: NativeUInt;
+  Mapping: TOsMapping;
+begin
+  Control := Roots^.OwnControl;
+  repeat
+    Size := Roots^.ControlSize;
+    if OsFindMapping(Control, Mapping) and (Mapping.Limit - Control < Size) then
+      Size := Mapping.Limit - Control;
+    Visit(Roots, Control - Roots^.VariablesSize, Roots^.VariablesSize + Size);
+    Control := PNativeUInt(Control + NextOffset)^;
+  until Control = Roots^.OwnControl;
+end;
+
 // Returns the thread control block, which begins with its own address.
 function ControlBlock: NativeUInt; assembler; nostackframe;
 asm
@@ -228,9 +248,14 @@ begin
   Roots.VariablesSize := 0;
   ModulesVisit(VisitModule, @Roots);
   Roots.ControlSize := ControlSize;
-  Visit(@Roots, Roots.OwnControl, Roots.ControlSize);
-  VisitVector(@Roots, Roots.OwnControl);
-  VisitThreads(@Roots);
+  if LibcIsGlibc then
+  begin
+    Visit(@Roots, Roots.OwnControl, Roots.ControlSize);
+    VisitVector(@Roots, Roots.OwnControl);
+    VisitThreads(@Roots);
+  end
+  else
+    VisitRing(@Roots);
   if Frame = 0 then
     Frame := NativeUInt(get_frame);
   Visit(@Roots, Frame, StackEnd(Frame) - Frame);

@@ -25,9 +25,8 @@ implementation
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.OsProcess, LaneMM.Engine,
   LaneMM.SettingsState, LaneMM.Settings, LaneMM.SettingMessages,
-  LaneMM.DebugState, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Background,
-  LaneMM.C.Frames,
-  LaneMM.C.Manager, LaneMM.C.Roots;
+  LaneMM.DebugState, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Handlers, LaneMM.C.Background,
+  LaneMM.C.Frames, LaneMM.C.Manager, LaneMM.C.Roots;
 
 // A word that build.sh defines: in liblanemm.a the handle by which libc knows a library, nil in a
 // program; in liblanemm.so nil.
@@ -44,13 +43,13 @@ function KeyDelete: LongInt; cdecl; external name 'pthread_key_delete';
 function KeySet: LongInt; cdecl; external name 'pthread_setspecific';
 function KeyGet: LongInt; cdecl; external name 'pthread_getspecific';
 
+// A routine that build.sh adds to a library for musl, see LaneMM.Os.
+function OwnSlot: NativeUInt; cdecl; weakexternal name 'lanemm_own_slot';
+
 // ---------------------------------------------------------------------------- fork
 
 // Where the system does not mark child processes, a fork handler of libc does. It misses children
 // that a program creates by the system call alone.
-function LibcAtFork(Prepare, Parent, Child, Library_: Pointer): LongInt; cdecl;
-  weakexternal name '__register_atfork';
-
 var
   ForkMark: array[0..1] of NativeUInt; // shared  see Process.ForkMark
 
@@ -63,22 +62,12 @@ end;
 procedure MarkForks;
 begin
   ForkMark[0] := 1;
-  if (@LibcAtFork <> nil) and (LibcAtFork(nil, nil, @ChildStarted, ModuleHandle) = 0) then
+  if HandleForks(nil, nil, ChildStarted, ModuleHandle) then
     Process.ForkMark := @ForkMark;
 end;
 
 // ---------------------------------------------------------------------------- watching
 
-const
-  // As the dynamic linker ends a program that it cannot start.
-  RefusedExitCode = 127;
-
-type
-  TExitCall = procedure(Status: LongInt; Argument: Pointer); cdecl;
-
-// musl does not have it; build.sh has static programs link it.
-function LibcAtExit(Routine: TExitCall; Argument: Pointer): LongInt; cdecl;
-  weakexternal name 'on_exit';
 function LibcFlush(Stream: Pointer): LongInt; cdecl; external name 'fflush';
 procedure LibcEnd(Status: LongInt); cdecl; external name '_exit';
 
@@ -141,7 +130,7 @@ begin
   WatchApply;
   MailboxStart;
   if Process.StaysLoaded then
-    LibcAtExit(ExitReached, nil);
+    HandleExit(ExitReached);
 end;
 
 // The last finalizer of a library.
@@ -166,14 +155,16 @@ end;
 
 // ---------------------------------------------------------------------------- start
 
-// Another C library keeps the values of threads elsewhere, and its malloc cannot be had any more.
+// glibc's liblanemm.so in a program of musl has no word of its own for the heap of a thread.
 procedure RefuseLibc;
 const
-  Text: ShortString = 'LaneMM: liblanemm needs glibc 2.31 or later, and this program has another C'
-    + ' library'#10;
+  // As the dynamic linker ends a program that it cannot start.
+  ExitCode = 127;
+  Text: ShortString = 'LaneMM: this liblanemm is built for glibc 2.31 or later, and this program has another'
+    + ' C library'#10;
 begin
   OsWriteError(@Text[1], Length(Text));
-  LibcEnd(RefusedExitCode);
+  LibcEnd(ExitCode);
 end;
 
 function LibraryStart: Boolean; [public, alias: 'lanemm_start'];
@@ -181,7 +172,7 @@ begin
   Result := Process.IsStarted;
   if Result or (@KeyCreate = nil) or (@KeyDelete = nil) or (@KeySet = nil) or (@KeyGet = nil) then
     Exit;
-  if @LibcAtExit = nil then
+  if not LibcIsGlibc and (@OwnSlot = nil) then
     RefuseLibc;
   Process.IsMalloc := True;
   Process.KeepsAlignment := True;

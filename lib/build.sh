@@ -7,6 +7,9 @@
 # --with-debug  leaves the debug information in the shared library, instead of in a file of its own
 #               below DIR/.debug, where debuggers look for it
 # FPC-OPTION    for example -dLANEMM_CHECKED; -O3 if none is given
+#
+# The variable CC names the compiler that links, gcc if it is not set. With musl's (CC=musl-gcc) the
+# library is one for musl.
 set -eu
 
 out=build/lib
@@ -29,6 +32,9 @@ if command -v flock > /dev/null; then
   exec 9> build/lib.lock
   flock 9
 fi
+cc=${CC:-gcc}
+libc=musl
+if echo '#include <features.h>' | $cc -E -dM - | grep -q __GLIBC__; then libc=glibc; fi
 file=liblanemm.so.$(sh tools/version.sh --library)
 soname=liblanemm.so.1
 map=lib/liblanemm.map
@@ -57,6 +63,14 @@ compile() {
   done
 }
 
+# For musl, where the values of keys lie at no fixed place of a thread: a thread-local word for its heap,
+# and a routine that returns the word's place.
+own_slot() {
+  [ $libc = glibc ] || printf '%s\n' '.section .tbss, "awT", @nobits' '.balign 8' 'slot: .quad 0' .text \
+    '.hidden lanemm_own_slot' '.globl lanemm_own_slot' \
+    'lanemm_own_slot: movq slot@gottpoff(%rip), %rax' ret
+}
+
 # glibc 2.34 moved the functions of threads from libpthread to libc and gave them a new version, which
 # an older glibc does not have. This library stands in for the old libpthread while the linker runs, so
 # that it asks for the old version: every glibc has that.
@@ -70,13 +84,18 @@ link_old_threads() {
 
 # nodelete: blocks outlive any dlclose. init: for a library that is loaded when threads run.
 link_shared() {
-  link_old_threads
-  printf '%s\n' '.section .note.GNU-stack' '.section .rodata' '.balign 8' '.globl lanemm_module' \
-    'lanemm_module: .quad 0' '.globl lanemm_header' 'lanemm_header: .quad 0' | as -o "$out/module.o"
+  threads=
+  if [ $libc = glibc ]; then
+    link_old_threads
+    threads=$out/threads.so
+  fi
+  { own_slot; printf '%s\n' '.section .note.GNU-stack' '.section .rodata' '.balign 8' '.globl lanemm_module' \
+    'lanemm_module: .quad 0' '.globl lanemm_header' 'lanemm_header: .quad 0'; } | as -o "$out/module.o"
   rm -rf "$out/.debug"
-  gcc -shared -nostartfiles -Wl,--version-script=$map -Wl,-soname=$soname -Wl,--build-id=sha1 \
+  # shellcheck disable=SC2086 # none, or one
+  $cc -shared -nostartfiles -Wl,--version-script=$map -Wl,-soname=$soname -Wl,--build-id=sha1 \
     -Wl,--gc-sections -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,-z,noexecstack -Wl,-z,nodelete \
-    -Wl,-init=lanemm_initialize -o "$out/$file" "$out"/units/*.o "$out/module.o" "$out/threads.so"
+    -Wl,-init=lanemm_initialize -o "$out/$file" "$out"/units/*.o "$out/module.o" $threads
   ln -sf "$file" "$out/$soname"
   ln -sf "$soname" "$out/liblanemm.so"
 }
@@ -94,16 +113,19 @@ link_static() {
   names | grep -v -e '^_' -e '^dlopen$' > "$out/names"
   roots=$(sed 's/^/-u /' "$out/names")
   objects=$(ls "$out"/units/*.o | grep -v -e Operators -e DeepBind)
-  # A reference that is not weak has the linker of the program take on_exit out of libc. The handle of
+  # A reference that is not weak has the linker of the program take on_exit out of libc, or what musl has. The handle of
   # the module is nil in a program. The others are constructors, see LaneMM.C.Unwind and LaneMM.C.Start, and a finalizer,
   # see LaneMM.C.Start, too: the first of a library's, which are called from the last to the first.
-  printf '%s\n' '.section .note.GNU-stack' .data '.globl lanemm_on_exit' 'lanemm_on_exit: .quad on_exit' \
+  linked=on_exit
+  [ $libc = glibc ] || linked='__cxa_atexit, pthread_atfork'
+  { own_slot; printf '%s\n' '.section .note.GNU-stack' .data \
+    '.globl lanemm_on_exit' "lanemm_on_exit: .quad $linked" \
     '.hidden __dso_handle' '.globl lanemm_module' 'lanemm_module: .quad __dso_handle' \
     '.hidden __ehdr_start' '.globl lanemm_header' 'lanemm_header: .quad __ehdr_start' \
     '.section .fini_array.00000, "aw", @fini_array' '.balign 8' '.globl lanemm_finalizer' \
     'lanemm_finalizer: .quad lanemm_unload' \
     '.section .init_array, "aw", @init_array' '.balign 8' '.globl lanemm_constructor' \
-    'lanemm_constructor: .quad lanemm_search_is_ready, lanemm_initialize' | as -o "$out/keep.o"
+    'lanemm_constructor: .quad lanemm_search_is_ready, lanemm_initialize'; } | as -o "$out/keep.o"
   # shellcheck disable=SC2086 # lists
   ld -r --gc-sections $roots -u lanemm_on_exit -u lanemm_constructor -u lanemm_finalizer \
     -o "$out/lanemm.o" $objects "$out/keep.o"
@@ -115,13 +137,13 @@ link_static() {
 
 # Programs that other targets run have the library open: it is built again only when it has changed.
 is_built() {
-  [ -e "$out/$file" ] && [ "$(cat "$out/built" 2> /dev/null)" = "$splits$options" ] &&
+  [ -e "$out/$file" ] && [ "$(cat "$out/built" 2> /dev/null)" = "$libc$splits$options" ] &&
     [ -z "$(find src lib tools/version.sh -type f -newer "$out/built")" ]
 }
 
 if is_built; then exit; fi
 mkdir -p "$out"
-echo "$splits$options" > "$out/begun" # a source that changes meanwhile is newer
+echo "$libc$splits$options" > "$out/begun" # a source that changes meanwhile is newer
 compile
 link_shared
 [ $splits = no ] || split_debug

@@ -450,7 +450,7 @@ procedure OsSwitchThreadHeap(Heap: PHeap);
 begin
   {$ifdef LINUX}
   if Process.HasThreads then
-    ThreadKeySet(Process.ThreadKey, Heap)
+    SlotSet(Heap)
   else
     Process.MainHeap := Heap;
   {$else}

@@ -11,6 +11,12 @@
 
 #include "check.h"
 
+#ifdef __GLIBC__
+#define LIBC "libc"
+#else
+#define LIBC "is in the data of " /* of libc, or of a static program */
+#endif
+
 static char *volatile block;
 
 static void free_twice(void) {
@@ -124,7 +130,7 @@ static void refuse_all(void) {
   refuse("a thread-local variable", in_thread, "is in the thread-local variables of the program");
   refuse("a constant", (void *)"constant", "is in the constants of the program");
   refuse("a routine", (void *)refuse_all, "is in the code of the program");
-  refuse("a variable of libc", stdout, "libc");
+  refuse("a variable of libc", stdout, LIBC);
   refuse("the environment", *environ, "is in the stack of this thread");
   refuse("the stack of another thread", in_other_stack, "is in memory that is no heap of LaneMM");
   refuse("a page of the program's", pages, "is in memory that is no heap of LaneMM");
@@ -190,6 +196,8 @@ int main(void) {
   promise("so does a free inside a block", is_aborted(free_inside));
   promise("so does the realloc of a freed block", is_aborted(resize_freed));
   refuse_all();
+#ifdef __GLIBC__ /* musl's blocks are refused, as those of any other malloc */
   promise("blocks of libc's own malloc go back there", takes_libc_blocks());
+#endif
   return counts();
 }

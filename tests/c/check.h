@@ -9,8 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The library has them; the headers of an older glibc, or of musl, do not. */
+#ifndef __GLIBC__
+#define __GLIBC_PREREQ(major, minor) 0
+struct mallinfo {
+  int arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+struct mallinfo mallinfo(void);
+int mallopt(int parameter, int value);
+int malloc_trim(size_t pad);
+int malloc_info(int options, FILE *stream);
+void malloc_stats(void);
+void *pvalloc(size_t size);
+enum { M_MMAP_THRESHOLD = -3 };
+#endif
 #if !__GLIBC_PREREQ(2, 33)
-/* The library has it, the headers of this glibc do not. */
 struct mallinfo2 {
   size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
 };

@@ -245,6 +245,17 @@ run_privileged() {
     "$out/linked/trusted"
 }
 
+# A program that leaves its folder deletes its own black box at its end.
+run_moved() {
+  echo '#include <stdio.h>
+    #include <unistd.h>
+    int main(void) { return puts("") < 0 || chdir("/"); }' > "$out/moved.c"
+  gcc -o "$out/moved" "$out/moved.c" -L"$lib" -llanemm -Wl,-rpath,"$lib"
+  rm -f "$out"/moved.*.lanebox
+  run moved box sh -c 'cd "$0" && LANEMM=blackbox=moved ./moved && [ -z "$(ls | grep "^moved.*lanebox")" ] \
+    && echo "1 passed, 0 failed"' "$out"
+}
+
 # Real programs; shows those that were skipped or failed.
 run_programs() {
   log=$out/programs.log
@@ -293,7 +304,7 @@ done
 for settings in calls=1 debug; do
   run checkpoints "$settings" env "LANEMM=$settings,quiet" "$out/checkpoints"
 done
-for settings in stacks debug; do
+for settings in stacks debug profile,rate=1 "profile,log=$root/$out/alignments.logs"; do
   run counts "$settings" env "LANEMM=$settings,quiet" "$out/counts"
 done
 run pmr linked "$out/pmr"
@@ -303,6 +314,7 @@ for settings in "" debug,event=all:halt=99 profile,rate=1K,log="$root/$out/align
   run extended "${settings%%,*}" env "LANEMM=$settings" "$out/extended"
 done
 run mixed linked "$out/Mixed"
+run_moved
 run symbols release sh tests/c/symbols.sh "$lib"
 run replaced debug env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=debug,mixes,event=all:halt=99 \
   "$out/replaced"

@@ -5,7 +5,8 @@
 #
 # Checks the versions of symbols, then runs test programs, which are compiled there, in a root of Debian
 # 11 with glibc 2.31, where the library is put by a copy and a variable alone, as in a container; last,
-# a program that is linked with musl. Needs the rights of root. The last line is `N passed, N failed`.
+# the library for musl, in a root with musl alone. Needs the rights of root. The last line is `N passed,
+# N failed`.
 set -eu
 . "$(dirname "$0")/../../tools/begin.sh"
 work=$PWD/build/packages/floor
@@ -60,6 +61,53 @@ reports_leaks_there() {
   grep -q '1 block' "$work/leaks"
 }
 
+# A root with musl's library and loader, the one for it, and nothing else.
+has_musl_root() {
+  CC=musl-gcc sh lib/build.sh --out="$work/musl" || return 1
+  install -d "$work/alpine/lib" "$work/alpine/tests" "$work/alpine/tmp" "$work/alpine/proc"
+  cp "$(readlink -f /lib/ld-musl-x86_64.so.1)" "$work/alpine/lib/ld-musl-x86_64.so.1"
+  cp "$work/musl/liblanemm.so.1" "$work/alpine/lib/"
+  install -d "$work/alpine/bin"
+  echo 'int main(void) { return 0; }' > "$work/true.c"
+  musl-gcc -o "$work/alpine/bin/true" "$work/true.c" # tests/c/forks.c starts it
+}
+
+in_musl() { # SETTINGS COMMAND...
+  # shellcheck disable=SC2016,SC2086 # the inner shell expands them; a list
+  unshare --mount sh -c 'there=$1 settings=$2; mount -t proc proc "$there/proc" && shift 2 && exec env FORKS=20 $settings \
+    chroot "$there" "$@"' sh "$work/alpine" "$@"
+}
+
+# Linked, preloaded and static.
+runs_with_musl() { # PROGRAM
+  there=$work/alpine/tests/$1
+  flags="-O1 -g -fno-builtin -w -Ilib/include"
+  # shellcheck disable=SC2086 # a list of flags
+  musl-gcc $flags -o "$there" "tests/c/$1.c" -L"$work/musl" -llanemm \
+    && musl-gcc $flags -static -o "$there-static" "tests/c/$1.c" "$work/musl/liblanemm.a" \
+    && in_musl "" "/tests/$1" && in_musl "" "/tests/$1-static" || return 1
+  case $1 in
+    regions | counts) return 0 ;; # they call functions of lanemm.h
+  esac
+  # shellcheck disable=SC2086
+  musl-gcc $flags -o "$there-plain" "tests/c/$1.c" 2> /dev/null || return 0 # musl lacks a function
+  in_musl LD_PRELOAD=/lib/liblanemm.so.1 "/tests/$1-plain"
+}
+
+# Blocks that the keys of a thread and thread-local variables lead to are none.
+reports_leaks_with_musl() {
+  printf '%s\n' '#include <pthread.h>' '#include <stdlib.h>' 'static __thread void *kept;' \
+    'static pthread_key_t key; static pthread_barrier_t barrier;' \
+    'static void *run(void *p) { kept = malloc(1000); pthread_setspecific(key, malloc(2000));' \
+    '  pthread_barrier_wait(&barrier); pthread_barrier_wait(&barrier); return p; }' \
+    'int main(void) { pthread_t t; pthread_key_create(&key, NULL); pthread_barrier_init(&barrier, NULL, 2);' \
+    '  pthread_create(&t, NULL, run, NULL); pthread_barrier_wait(&barrier); kept = malloc(3000);' \
+    '  for (int i = 0; i < 100; i++) *(char *volatile)malloc(123) = 1; return 0; }' > "$work/leak.c"
+  musl-gcc -fno-builtin -o "$work/alpine/tests/leak" "$work/leak.c" || return 1
+  in_musl 'LANEMM=leaks LD_PRELOAD=/lib/liblanemm.so.1' /tests/leak 2>&1 | tee "$work/leaks"
+  grep -Eq 'Memory leaks: (99|100) blocks, ' "$work/leaks"
+}
+
 # With musl the program ends before it begins.
 says_so_with_musl() {
   printf '%s\n' '#include <stdio.h>' 'int main(void) { puts("runs"); return 0; }' > "$work/plain.c"
@@ -67,7 +115,7 @@ says_so_with_musl() {
   code=0
   LD_PRELOAD="$library" "$work/plain" > "$work/plain.out" 2>&1 || code=$?
   [ $code -eq 127 ] && [ "$(cat "$work/plain.out")" \
-    = 'LaneMM: liblanemm needs glibc 2.31 or later, and this program has another C library' ]
+    = 'LaneMM: this liblanemm is built for glibc 2.31 or later, and this program has another C library' ]
 }
 
 # Its own: other tests build theirs at the same time.
@@ -85,5 +133,10 @@ done
 promise "C++ runs on glibc $floor" runs_in_cpp_there
 promise "plugins run on glibc $floor" opens_plugins_there
 promise "leaks are reported on glibc $floor" reports_leaks_there
-promise 'a program that is linked with musl ends with one line' says_so_with_musl
+promise 'with musl, the library for glibc ends a program with one line' says_so_with_musl
+promise 'the library is built for musl, and there is a root with musl alone' has_musl_root
+for program in functions sizes alignments mix threads forks limits full early bad handoff regions counts; do
+  promise "$program runs with musl, linked, preloaded and static" runs_with_musl $program
+done
+promise 'leaks are reported with musl' reports_leaks_with_musl
 sum
