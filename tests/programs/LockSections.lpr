@@ -24,10 +24,10 @@ const
     'Observe.SampleLock', 'THeap.RunsClaimed');
   // Every routine that takes one of these locks. LaneMM.Shards.ShardLeave takes one again only
   // where another thread came in between.
-  Takers: array[0..13] of string = ('Shards.Release', 'Shards.TakeOf', 'Shards.TakeNeighbour',
+  Takers: array[0..14] of string = ('Shards.Release', 'Shards.TakeOf', 'Shards.TakeNeighbour',
     'Shards.Enter', 'Heap.TakeQueued', 'Heap.Reclaim', 'Heap.HeapClaim', 'Heap.HeapEmptied',
     'Heap.HeapSweepQueued', 'Heap.HeapSweepSome', 'Heap.RequeueOverdue', 'Heap.HeapAbandonQueued',
-    'Sampler.BlockForSample', 'KeptRuns.RunsRelease');
+    'Sampler.BlockForSample', 'Sampler.SamplerSweep', 'KeptRuns.RunsRelease');
   NoPurgeThread = 3;       // a value of Process.PurgeState
   Free = 0;
   Taken = 1;
@@ -226,6 +226,7 @@ procedure QueueSpans(Count: Integer);
 begin
   Blocks := FullSpans(Count);
   FreeSome(Blocks, 0, BlocksPerSpan);
+  Process.SweepWanted := 0; // else a sweep takes them first, if no memory is warm
   StepsWatch;
   Others := NewBlocks(BlocksPerSpan, SpanBlock);
   StepsPass;
