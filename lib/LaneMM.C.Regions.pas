@@ -1,6 +1,6 @@
 /// Regions for C, declared in include/lanemm.h: blocks that belong together and are freed at once.
 //
-// Owns:       nothing.
+// Owns:       HasTables.
 // Callers:    any thread.
 // Errors:     no such region: EINVAL, and a line on stderr; no memory, or the region's limit:
 //             ENOMEM; a thread is in the region: EBUSY, and a line.
@@ -20,6 +20,25 @@ type
   /// struct lanemm_region_status; grows at its end only
   TLibraryRegion = TRegionState;
 
+var
+  // shared  libgcc has made its tables; two threads write the same.
+  HasTables: Boolean;
+
+function FindFrames(Code, Bases: Pointer): Pointer; cdecl; weakexternal name '_Unwind_Find_FDE';
+
+// In a program that is linked with -static, libgcc allocates a table of frames when the first exception
+// is thrown, and keeps it. Makes it before any thread can be in a region, which would be freed with it.
+procedure MakeTables;
+var
+  Bases: array[0..2] of Pointer;
+begin
+  if HasTables then
+    Exit;
+  HasTables := True;
+  if Pointer(@FindFrames) <> nil then
+    FindFrames(@MakeTables, @Bases);
+end;
+
 // Sets errno after a call failed whose region was there with Reason.
 procedure SetError(Handle: NativeUInt; Reason: LongInt);
 begin
@@ -32,6 +51,7 @@ function LibraryRegionCreate(Name: PAnsiChar; Limit: NativeUInt): NativeUInt; cd
   [public, alias: 'lanemm_region_create'];
 begin
   LibraryStart;
+  MakeTables;
   Result := RegionNew(Name, Limit);
   if Result = 0 then
     ErrnoSet(ErrorNoMemory);
