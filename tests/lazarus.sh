@@ -46,9 +46,7 @@ build --ws=gtk2 tests/lazarus/GuiTests.lpi
 report 'tests with a window compile' $?
 same 'the leaks of tests are shown in the window, to the line, and no clean test is blamed' \
   "$(sed -n '/\/\/ leak [A-Z]/=' tests/testing/PlantedSuite.pas | sort)" "$(shown)"
-printed=$out/shown
 promise 'all its tests ran' grep -q '^Number200$' "$out/shown"
-printed=$out/log
 
 # The page, followed to the letter: beside a copy of the repository, with settings of its own.
 reader=$out/reader

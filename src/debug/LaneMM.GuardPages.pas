@@ -53,7 +53,8 @@ uses
 
 const
   // Maximum number of blocks with inaccessible pages where each takes two mappings, of which a
-  // process may have 65,530: without any left the system refuses memory, too.
+  // process may have 65,530: without any left the system refuses memory, too. With 32 bits also
+  // where it takes none: the addresses would run out.
   MostGuarded = 16384;
   // How long a reader waits for threads in GuardPagesForbid: they may have been stopped there.
   PatienceMs = 1;
@@ -130,7 +131,8 @@ function GuardPagesCount: Boolean;
 begin
   // Acquire: with nothing; an old value decides for one block more.
   Result := (FetchAdd(Debug.GuardedBlocks, 1) < MostGuarded)
-    or (LoadAcquire(Process.GuardMarks) > LoadAcquire(Process.GuardMappings));
+    or (SizeOf(Pointer) = 8)
+    and (LoadAcquire(Process.GuardMarks) > LoadAcquire(Process.GuardMappings));
   if not Result then
     FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
 end;
