@@ -103,6 +103,7 @@ type
   TWalk = record
     Visitor: TBlockVisitor;
     Context: Pointer;
+    Region: PHeap;      // visits the blocks of this region; nil: all
     WantsFree: Boolean; // visits free blocks, else those in use
   end;
   PWalk = ^TWalk;
@@ -152,34 +153,6 @@ begin
   end;
 end;
 
-procedure VisitSpan(Span: PSpan; Context: Pointer);
-var
-  Walk: PWalk;
-  Block: TBlockInfo;
-begin
-  Walk := Context;
-  case Span^.Kind of
-    skBlocks:
-      VisitBlocks(Span, Walk);
-    skLarge:
-      if Describe(Span, Span^.Start, Span^.BlockSize, Block) then
-        Walk^.Visitor(Block, Walk^.Context);
-    skDebug:
-      if @Hooks.DebugVisit <> nil then
-        Hooks.DebugVisit(Span, Walk^.Visitor, Walk^.Context);
-  end;
-end;
-
-procedure WalkBlocks(Visitor: TBlockVisitor; Context: Pointer);
-var
-  Walk: TWalk;
-begin
-  Walk.Visitor := Visitor;
-  Walk.Context := Context;
-  Walk.WantsFree := False;
-  WalkSpans(VisitSpan, @Walk);
-end;
-
 // Returns whether a span in use belongs to the region.
 function IsOfRegion(Span: PSpan; Region: PHeap): Boolean;
 var
@@ -192,56 +165,86 @@ begin
   Result := (Heap <> nil) and (Heap^.Region = Region);
 end;
 
-type
-  TRegionWalk = record
-    Walk: TWalk;
-    Region: PHeap;
-    Blocks, Bytes: NativeUInt;
-  end;
-  PRegionWalk = ^TRegionWalk;
-
-procedure VisitRegionSpan(Span: PSpan; Context: Pointer);
+procedure VisitSpan(Span: PSpan; Context: Pointer);
+var
+  Walk: PWalk;
+  Block: TBlockInfo;
 begin
-  if IsOfRegion(Span, PRegionWalk(Context)^.Region) then
-    VisitSpan(Span, @PRegionWalk(Context)^.Walk);
+  Walk := Context;
+  if (Walk^.Region <> nil) and not IsOfRegion(Span, Walk^.Region)
+    or Walk^.WantsFree and (Span^.Kind <> skBlocks) then
+    Exit;
+  case Span^.Kind of
+    skBlocks:
+      VisitBlocks(Span, Walk);
+    skLarge:
+      if Describe(Span, Span^.Start, Span^.BlockSize, Block) then
+        Walk^.Visitor(Block, Walk^.Context);
+    skDebug:
+      if @Hooks.DebugVisit <> nil then
+        Hooks.DebugVisit(Span, Walk^.Visitor, Walk^.Context);
+  end;
 end;
 
 procedure WalkRegion(Region: PHeap; Visitor: TBlockVisitor; Context: Pointer);
 var
-  Walk: TRegionWalk;
+  Walk: TWalk;
 begin
+  Walk.Visitor := Visitor;
+  Walk.Context := Context;
   Walk.Region := Region;
-  Walk.Walk.Visitor := Visitor;
-  Walk.Walk.Context := Context;
-  Walk.Walk.WantsFree := False;
-  WalkSpans(VisitRegionSpan, @Walk);
+  Walk.WantsFree := False;
+  WalkSpans(VisitSpan, @Walk);
 end;
+
+procedure WalkBlocks(Visitor: TBlockVisitor; Context: Pointer);
+begin
+  WalkRegion(nil, Visitor, Context);
+end;
+
+procedure WalkFreeBlocks(Visitor: TBlockVisitor; Context: Pointer);
+var
+  Walk: TWalk;
+begin
+  Walk.Visitor := Visitor;
+  Walk.Context := Context;
+  Walk.Region := nil;
+  Walk.WantsFree := True;
+  WalkSpans(VisitSpan, @Walk);
+end;
+
+type
+  TRegionSum = record
+    Region: PHeap;
+    Blocks, Bytes: NativeUInt;
+  end;
+  PRegionSum = ^TRegionSum;
 
 procedure SumSpan(Span: PSpan; Context: Pointer);
 var
-  Walk: PRegionWalk;
+  Sum: PRegionSum;
   Count: NativeUInt;
 begin
-  Walk := Context;
-  if not IsOfRegion(Span, Walk^.Region) then
+  Sum := Context;
+  if not IsOfRegion(Span, Sum^.Region) then
     Exit;
   Count := 1;
   if Span^.Kind = skBlocks then
     Count := SpanUsedCount(Span);
-  Inc(Walk^.Blocks, Count);
-  Inc(Walk^.Bytes, Count * Span^.BlockSize);
+  Inc(Sum^.Blocks, Count);
+  Inc(Sum^.Bytes, Count * Span^.BlockSize);
 end;
 
 procedure RegionSum(Region: PHeap; out Blocks, Bytes: NativeUInt);
 var
-  Walk: TRegionWalk;
+  Sum: TRegionSum;
 begin
-  Walk.Region := Region;
-  Walk.Blocks := 0;
-  Walk.Bytes := 0;
-  WalkSpans(SumSpan, @Walk);
-  Blocks := Walk.Blocks;
-  Bytes := Walk.Bytes;
+  Sum.Region := Region;
+  Sum.Blocks := 0;
+  Sum.Bytes := 0;
+  WalkSpans(SumSpan, @Sum);
+  Blocks := Sum.Blocks;
+  Bytes := Sum.Bytes;
 end;
 
 function RegionOfBlock(P: Pointer): PHeap;
@@ -262,22 +265,6 @@ end;
 function BlockIsElsewhere(P: Pointer; Heap: PHeap): Boolean;
 begin
   Result := (LoadAcquire(Process.RegionsMade) <> 0) and (RegionOfBlock(P) <> RegionOfHeap(Heap));
-end;
-
-procedure VisitFree(Span: PSpan; Context: Pointer);
-begin
-  if Span^.Kind = skBlocks then
-    VisitBlocks(Span, PWalk(Context));
-end;
-
-procedure WalkFreeBlocks(Visitor: TBlockVisitor; Context: Pointer);
-var
-  Walk: TWalk;
-begin
-  Walk.Visitor := Visitor;
-  Walk.Context := Context;
-  Walk.WantsFree := True;
-  WalkSpans(VisitFree, @Walk);
 end;
 
 type

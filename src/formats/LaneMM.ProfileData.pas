@@ -112,11 +112,17 @@ function SitePartValue(const Profile: TProfile; const Part: TSitePart; Value: TP
 /// Adds the name of a frame: its routine, else its module and offset, else its address; `(cut)` for
 /// CutFrame.
 procedure ProfileAddName(var Text: TText; Symbol: PSymbol);
+/// Adds the name of a frame, and the line that is known, to the JSON object that Text ends with.
+procedure ProfileAddFrame(var Text: TText; Symbol: PSymbol);
+/// Adds the frames of a site to the JSON list that Text ends with, as numbers of Symbols, and ends
+/// the list.
+procedure ProfileAddStack(var Text: TText; const Profile: TProfile; Site: PSite);
 
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.BacktraceText, LaneMM.ObserveState, LaneMM.Samples;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Json, LaneMM.BacktraceText,
+  LaneMM.ObserveState, LaneMM.Samples;
 
 const
   Members: array[TProfileKind] of set of TSiteKind = ([siShardMiss..siRemoteFree], [siGrowth],
@@ -368,6 +374,32 @@ begin
     SymbolAddOffset(Text, Symbol)
   else
     TextAddHex(Text, Symbol^.Address, SizeOf(Symbol^.Address) * 2);
+end;
+
+procedure ProfileAddFrame(var Text: TText; Symbol: PSymbol);
+var
+  Name: TText;
+  Characters: TPath;
+begin
+  // Through a text of its own: a file name may hold characters that JSON escapes.
+  TextOpenAt(Name, @Characters, SizeOf(Characters));
+  ProfileAddName(Name, Symbol);
+  JsonAddText(Text, 'name', @Characters);
+  if Symbol^.Line = 0 then
+    Exit;
+  JsonAddText(Text, 'file', Symbol^.FileName);
+  JsonAddNumber(Text, 'line', Symbol^.Line);
+end;
+
+procedure ProfileAddStack(var Text: TText; const Profile: TProfile; Site: PSite);
+var
+  Stack: TBacktrace;
+  Frame: NativeInt;
+begin
+  ProfileReadStack(Profile, Site, Stack);
+  for Frame := NativeInt(Stack.Count) - 1 downto 0 do
+    JsonAddItem(Text, SymbolsFind(Profile.Symbols, Stack.Frames[Frame]) - Profile.Symbols.Items);
+  TextAdd(Text, ']');
 end;
 
 end.

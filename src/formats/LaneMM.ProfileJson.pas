@@ -23,7 +23,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Stats, LaneMM.Json, LaneMM.ReportHead, LaneMM.SettingsState,
-  LaneMM.Symbols, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Advice, LaneMM.CallSites,
+  LaneMM.Symbols, LaneMM.ObserveState, LaneMM.Advice, LaneMM.CallSites,
   LaneMM.SampledClasses, LaneMM.Samples, LaneMM.TimeLine;
 
 const
@@ -144,19 +144,9 @@ begin
 end;
 
 procedure AddFrame(var Text: TText; Symbol: PSymbol);
-var
-  Name: TText;
-  Characters: TPath;
 begin
-  TextOpenAt(Name, @Characters, SizeOf(Characters));
-  ProfileAddName(Name, Symbol);
   JsonOpenLine(Text);
-  JsonAddText(Text, 'name', @Characters);
-  if Symbol^.Line > 0 then
-  begin
-    JsonAddText(Text, 'file', Symbol^.FileName);
-    JsonAddNumber(Text, 'line', Symbol^.Line);
-  end;
+  ProfileAddFrame(Text, Symbol);
   if (Symbol^.Routine <> nil) and SymbolIsLibrary(Symbol) then
     JsonAddNumber(Text, 'library', 1);
   if Symbol^.Address >= FirstInlined - 1 then
@@ -175,18 +165,6 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- sites
-
-procedure AddStack(var Text: TText; const Profile: TProfile; Site: PSite);
-var
-  Stack: TBacktrace;
-  Frame: NativeInt;
-begin
-  ProfileReadStack(Profile, Site, Stack);
-  JsonOpen(Text, 'stack', '[');
-  for Frame := NativeInt(Stack.Count) - 1 downto 0 do
-    JsonAddItem(Text, SymbolsFind(Profile.Symbols, Stack.Frames[Frame]) - Profile.Symbols.Items);
-  TextAdd(Text, ']');
-end;
 
 procedure AddValues(var Text: TText; const Profile: TProfile; Site: PSite);
 var
@@ -293,7 +271,8 @@ begin
     if Site = nil then
       Continue;
     JsonOpenLine(Text);
-    AddStack(Text, Profile, Site);
+    JsonOpen(Text, 'stack', '[');
+    ProfileAddStack(Text, Profile, Site);
     AddValues(Text, Profile, Site);
     if Profile.Kind = pkHeap then
     begin

@@ -20,7 +20,7 @@ procedure SpeedscopeAdd(var Text: TText; const Profile: TProfile);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Json, LaneMM.ReportHead, LaneMM.Symbols, LaneMM.Unwind, LaneMM.CallSites;
+  LaneMM.Json, LaneMM.ReportHead, LaneMM.Symbols, LaneMM.Unwind, LaneMM.CallSites;
 
 // ---------------------------------------------------------------------------- folded
 
@@ -60,37 +60,6 @@ end;
 
 // ---------------------------------------------------------------------------- JSON
 
-procedure AddFrame(var Text: TText; Symbol: PSymbol);
-var
-  Name: TText;
-  Characters: TPath;
-begin
-  // Through a text of its own: a file name may hold characters that JSON escapes.
-  TextOpenAt(Name, @Characters, SizeOf(Characters));
-  ProfileAddName(Name, Symbol);
-  JsonOpenItem(Text);
-  JsonAddText(Text, 'name', @Characters);
-  if Symbol^.Line > 0 then
-  begin
-    JsonAddText(Text, 'file', Symbol^.FileName);
-    JsonAddNumber(Text, 'line', Symbol^.Line);
-  end;
-  TextAdd(Text, '}');
-end;
-
-procedure AddSample(var Text: TText; const Profile: TProfile; Site: PSite);
-var
-  Stack: TBacktrace;
-  Frame: NativeInt;
-begin
-  ProfileReadStack(Profile, Site, Stack);
-  JsonAddComma(Text);
-  TextAdd(Text, '[');
-  for Frame := NativeInt(Stack.Count) - 1 downto 0 do
-    JsonAddItem(Text, SymbolsFind(Profile.Symbols, Stack.Frames[Frame]) - Profile.Symbols.Items);
-  TextAdd(Text, ']');
-end;
-
 procedure AddSamples(var Text: TText; const Profile: TProfile);
 var
   Index: Cardinal;
@@ -98,7 +67,11 @@ begin
   JsonOpen(Text, 'samples', '[');
   for Index := 0 to SiteLimit - 1 do
     if ProfileSite(Profile, Index) <> nil then
-      AddSample(Text, Profile, ProfileSite(Profile, Index));
+    begin
+      JsonAddComma(Text);
+      TextAdd(Text, '[');
+      ProfileAddStack(Text, Profile, ProfileSite(Profile, Index));
+    end;
   TextAdd(Text, ']');
 end;
 
@@ -164,7 +137,11 @@ begin
   JsonOpen(Text, 'shared', '{');
   JsonOpen(Text, 'frames', '[');
   for Index := 0 to Profile.Symbols.Count - 1 do
-    AddFrame(Text, @Profile.Symbols.Items[Index]);
+  begin
+    JsonOpenItem(Text);
+    ProfileAddFrame(Text, @Profile.Symbols.Items[Index]);
+    TextAdd(Text, '}');
+  end;
   TextAdd(Text, ']}');
   JsonOpen(Text, 'profiles', '[');
   for Value := Range.First to Range.Shown do

@@ -369,15 +369,20 @@ begin
   TextClose(Search.Notice);
 end;
 
+procedure StartSearch(out Search: TSearch; const Suffix: ShortString; const Path: TText);
+begin
+  Search := Default(TSearch);
+  Search.Suffix := @Suffix;
+  Search.Path := Path;
+  Search.Open := OsFileAppend;
+end;
+
 function LogFileAppend(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
 var
   Search: TSearch;
 begin
-  Search := Default(TSearch);
+  StartSearch(Search, Suffix, Path);
   Search.Text := Text;
-  Search.Suffix := @Suffix;
-  Search.Path := Path;
-  Search.Open := OsFileAppend;
   Result := Settle(Search, LoadAcquire(Report.LogState), LogNoticeBit);
   Path := Search.Path;
 end;
@@ -386,10 +391,8 @@ function LogFileCreate(const Text: TText; const Suffix: ShortString; var Path: T
 var
   Search: TSearch;
 begin
-  Search := Default(TSearch);
+  StartSearch(Search, Suffix, Path);
   Search.Text := Text;
-  Search.Suffix := @Suffix;
-  Search.Path := Path;
   Search.Open := OsFileCreate;
   Result := Settle(Search, 0, FileNoticeBit);
   Path := Search.Path;
@@ -399,10 +402,7 @@ function LogFilePath(const Suffix: ShortString; var Path: TText): Boolean;
 var
   Search: TSearch;
 begin
-  Search := Default(TSearch);
-  Search.Suffix := @Suffix;
-  Search.Path := Path;
-  Search.Open := OsFileAppend;
+  StartSearch(Search, Suffix, Path);
   Search.WantsPath := True;
   Result := WriteAnywhere(Search, LoadAcquire(Report.LogState));
   Path := Search.Path;
