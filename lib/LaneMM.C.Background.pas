@@ -36,7 +36,6 @@ uses
 
 const
   SetMask = 2;
-  Joined = 2; // value of HasEnded
 
 type
   // libc's sigset_t.
@@ -44,9 +43,9 @@ type
 
   TBackground = record
     Lock: TLock;           // no other lock of LaneMM's is held where it is taken
-    Thread: NativeUInt;    // libc's number of the thread
+    Thread: NativeUInt;    // libc's number of the thread; 0: none, or it was joined
     IsOn: TAtomicWord;     // 1: there is a thread, or was when the process forked
-    HasEnded: TAtomicWord; // 1: it can be joined without a wait; or Joined
+    HasEnded: TAtomicWord; // 1: it can be joined without a wait
     HandlesForks: Boolean;
   end;
 
@@ -85,30 +84,36 @@ begin
   Result := nil;
 end;
 
-// Starts the thread if the place is free.
+// Joins the thread, which has ended or is about to. Under the lock.
+procedure Join;
+begin
+  if Background.Thread = 0 then
+    Exit;
+  while LoadAcquire(Background.HasEnded) = 0 do
+    OsWaitMs(Background.HasEnded, 0, 1);
+  LibcJoin(Background.Thread, nil);
+  Background.Thread := 0;
+end;
+
+// Starts the thread if the place is free. Under the lock.
 procedure Start;
 var
   All, Before: TSignalSet;
 begin
   if not PurgeClaim then
     Exit;
+  Join; // the one before, whose end nobody may have waited for
   StoreRelease(Background.HasEnded, 0);
   LibcFill(All); // but for libc's own
   LibcMask(SetMask, @All, @Before);
   if LibcCreate(Background.Thread, nil, @RunThread, nil) = 0 then
     StoreRelease(Background.IsOn, 1)
   else
+  begin
+    Background.Thread := 0;
     PurgeGiveUp;
+  end;
   LibcMask(SetMask, @Before, nil);
-end;
-
-// Joins the thread, which has ended or is about to.
-procedure Join;
-begin
-  while LoadAcquire(Background.HasEnded) = 0 do
-    OsWaitMs(Background.HasEnded, 0, 1);
-  if Swap(Background.HasEnded, Joined) <> Joined then
-    LibcJoin(Background.Thread, nil);
 end;
 
 // Tells the thread to end, and waits for that a bounded time: it may be in a call of the program's,
@@ -147,10 +152,7 @@ procedure AfterFork; cdecl;
 begin
   if (LoadAcquire(Background.IsOn) = 1) and (OsThreadId <> Process.PurgeThread)
     and not PurgeRecall then
-  begin
-    Join;
     Start;
-  end;
   LockLeave(Background.Lock);
 end;
 
@@ -158,6 +160,7 @@ end;
 procedure ChildStarted; cdecl;
 begin
   LockReset(Background.Lock);
+  Background.Thread := 0;
   if LoadAcquire(Background.IsOn) = 0 then
     Exit;
   LockRecover;

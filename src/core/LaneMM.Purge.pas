@@ -317,13 +317,15 @@ end;
 // ---------------------------------------------------------------------------- purge thread
 
 const
-  // Values of Process.PurgeState. Refused: there is no thread, or it is about to end. Dismissed: it
-  // ends at its next look, as if it had never been started, unless it is recalled before.
+  // Values of Process.PurgeState. Refused: there is no thread. Dismissed: it ends at its next look,
+  // as if it had never been started, unless it is recalled before. Over: the main thread has ended,
+  // and no thread of LaneMM may keep the process; stays.
   NotStarted = 0;
   Running = 1;
   Parked = 2;
   Refused = 3;
   Dismissed = 4;
+  Over = 5;
 
   // Calls between two reads of the clock.
   ClockInterval = 16;
@@ -382,20 +384,24 @@ begin
       Continue;
     OsWait(Process.PurgeState, Parked);
     CompareAndSwap(Process.PurgeState, Parked, Running); // after a spurious wakeup
-  until (LoadAcquire(Process.PurgeState) = Refused)
+    // Full barrier: what this thread has done before another one is started. Pairs with PurgeClaim.
+  until (LoadAcquire(Process.PurgeState) = Over)
     or CompareAndSwap(Process.PurgeState, Dismissed, NotStarted);
   Process.PurgeThread := 0;
 end;
 
 function PurgeClaim: Boolean;
 begin
+  // Full barrier: one thread at a time has the place, and sees what the one before did. Pairs with
+  // the end of PurgeRun.
   Result := CompareAndSwap(Process.PurgeState, NotStarted, Running)
-    or (Process.PurgeThread = 0) and CompareAndSwap(Process.PurgeState, Refused, Running);
+    or CompareAndSwap(Process.PurgeState, Refused, Running);
 end;
 
 function PurgeDismiss: Boolean;
 begin
-  // A thread that parks or wakes at this moment changes the state once more.
+  // Full barrier, with nothing: the state alone counts. A thread that parks or wakes at this moment
+  // changes it once more.
   repeat
     Result := CompareAndSwap(Process.PurgeState, Running, Dismissed)
       or CompareAndSwap(Process.PurgeState, Parked, Dismissed);
@@ -405,12 +411,13 @@ end;
 
 function PurgeRecall: Boolean;
 begin
+  // Full barrier, with nothing: either this succeeds, or the swap of PurgeRun that ends the thread.
   Result := CompareAndSwap(Process.PurgeState, Dismissed, Running);
 end;
 
 procedure PurgeGiveUp;
 begin
-  StoreRelease(Process.PurgeState, Refused);
+  CompareAndSwap(Process.PurgeState, Running, Refused); // not where the main thread has ended
 end;
 
 procedure StartThread;
@@ -530,7 +537,7 @@ procedure PurgeNotifyOfEnd;
 begin
   if OsThreadIsMain then
   begin
-    Swap(Process.PurgeState, Refused);
+    Swap(Process.PurgeState, Over);
     OsWake(Process.PurgeState);
   end;
   if BackedSlices >= PurgeStartSlices then
