@@ -76,20 +76,9 @@ type
     IsUnknown: Boolean;
   end;
 
-function WordAt(Address: NativeUInt): NativeUInt; inline;
-begin
-  Result := PNativeUInt(Address)^;
-end;
-
 function DistanceAt(P: PByte): NativeInt; inline;
 begin
   Result := PLongInt(P)^;
-end;
-
-function IsOnStack(const Walk: TUnwind; Address: NativeUInt): Boolean; inline;
-begin
-  Result := (Address >= Walk.Sp) and (Address < Walk.Limit)
-    and (Address and (SizeOf(Pointer) - 1) = 0);
 end;
 
 // ---------------------------------------------------------------------------- tables
@@ -383,9 +372,9 @@ begin
   Inc(Address, DwarfReadSigned(Code));
   while Result and (Code.Next < Code.Limit) do
   begin
-    Result := (DwarfReadFixed(Code, 1) = Dereference) and IsOnStack(Walk, Address);
+    Result := (DwarfReadFixed(Code, 1) = Dereference) and UnwindHas(Walk, Address);
     if Result then
-      Address := WordAt(Address);
+      Address := StackWord(Address);
   end;
 end;
 
@@ -414,10 +403,10 @@ begin
   else
     Exit(False);
   end;
-  Result := IsOnStack(Walk, Address);
+  Result := UnwindHas(Walk, Address);
   if not Result then
     Exit;
-  Value := WordAt(Address);
+  Value := StackWord(Address);
   At := Address;
 end;
 

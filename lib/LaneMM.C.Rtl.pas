@@ -32,6 +32,7 @@ var
   // Those of the program are not asked for, see OsVariables.
   ArgumentCount: LongInt = 0; public name 'U_$SYSTEM_$$_ARGC';
   Arguments: Pointer = nil; public name 'U_$SYSTEM_$$_ARGV';
+  Variables: Pointer = nil; public name 'U_$SYSTEM_$$_ENVP';
 
   // Any program may have threads.
   IsThreaded: LongBool = True; public name 'TC_$SYSTEM_$$_ISMULTITHREAD';

@@ -67,17 +67,6 @@ var
 function LinkedFindModule(Pc: NativeUInt; out Module: TModule): LongInt; cdecl;
   weakexternal name 'lanemm_dl_find_object';
 
-function WordAt(Address: NativeUInt): NativeUInt; inline;
-begin
-  Result := PNativeUInt(Address)^;
-end;
-
-function IsOnStack(const Walk: TUnwind; Address: NativeUInt): Boolean; inline;
-begin
-  Result := (Address >= Walk.Sp) and (Address < Walk.Limit)
-    and (Address and (SizeOf(Pointer) - 1) = 0);
-end;
-
 // ---------------------------------------------------------------------------- frame pointers
 
 // Unwinds a routine that has a frame pointer and no table; returns false if its caller is no code.
@@ -90,10 +79,10 @@ begin
   Rule.IsFramed := True;
   Rule.SavedFrame := SizeOf(Pointer);
   Slot := Walk.Frame + SizeOf(Pointer);
-  Result := (Slot > Walk.Sp) and IsOnStack(Walk, Slot);
+  Result := (Slot > Walk.Sp) and UnwindHas(Walk, Slot);
   if not Result then
     Exit;
-  Return := WordAt(Slot);
+  Return := StackWord(Slot);
   Result := ((@FindModule = nil) or (FindModule(Return, Module) = 0))
     and UnwindLeave(Walk, Rule, Return);
 end;

@@ -15,7 +15,7 @@ procedure ReferencesReport(Group: Cardinal);
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Walk, LaneMM.Text, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages,
+  LaneMM.Hooks, LaneMM.Bits, LaneMM.Walk, LaneMM.Text, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages,
   LaneMM.ReportHead, LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.Symbols, LaneMM.BacktraceText,
   LaneMM.Contents, LaneMM.DebugState, LaneMM.Groups, LaneMM.GuardPages, LaneMM.References;
 

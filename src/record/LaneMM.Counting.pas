@@ -317,9 +317,10 @@ end;
 
 procedure SeeEnds;
 begin
-  if not CompareAndSwap(Counting.SeesEnds, 0, 1) then
+  if not CompareAndSwap(Counting.SeesEnds, 0, 1) then // of several threads one; no order is needed
     Exit;
   Counting.NextEnds := Hooks.ThreadEnds;
+  ReleaseFence; // the hook before, then this one. Pairs with the call, which needs its address
   Hooks.ThreadEnds := EndCounts;
 end;
 

@@ -48,7 +48,7 @@ procedure PeFindRoutines(const Pe: TPeFile; const Symbols: TSymbols);
 implementation
 
 uses
-  LaneMM.Text, LaneMM.Routines;
+  LaneMM.Bits, LaneMM.Text, LaneMM.Routines;
 
 const
   // Offsets in the file; those of the headers count from the signature `PE`.

@@ -103,6 +103,22 @@ var
   /// The state of stacks/.
   Stacks: TStacks;
 
+/// Returns the word at Address, which can be read.
+function StackWord(Address: NativeUInt): NativeUInt; inline;
+/// Returns whether a word at Address lies in the part of the stack that is yet to be unwound.
+function UnwindHas(const Walk: TUnwind; Address: NativeUInt): Boolean; inline;
+
 implementation
+
+function StackWord(Address: NativeUInt): NativeUInt;
+begin
+  Result := PNativeUInt(Address)^;
+end;
+
+function UnwindHas(const Walk: TUnwind; Address: NativeUInt): Boolean;
+begin
+  Result := (Address >= Walk.Sp) and (Address < Walk.Limit)
+    and (Address and (SizeOf(Pointer) - 1) = 0);
+end;
 
 end.

@@ -87,7 +87,7 @@ procedure SymbolAddOffset(var Text: TText; Symbol: PSymbol);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.SettingsState, LaneMM.StacksState;
+  LaneMM.Layout, LaneMM.Bits, LaneMM.Os, LaneMM.SettingsState, LaneMM.StacksState;
 
 const
   // Digits of a checksum in the name of a routine.

@@ -85,29 +85,18 @@ const
   // Bytes that can be read before and after any return address.
   CodeMargin = 16;
 
-function WordAt(Address: NativeUInt): NativeUInt; inline;
-begin
-  Result := PNativeUInt(Address)^;
-end;
-
 // ---------------------------------------------------------------------------- steps
-
-function IsOnStack(const Walk: TUnwind; Address: NativeUInt): Boolean; inline;
-begin
-  Result := (Address >= Walk.Sp) and (Address < Walk.Limit)
-    and (Address and (SizeOf(Pointer) - 1) = 0);
-end;
 
 // Unwinds the routine whose return address lies at Slot.
 procedure Leave(var Walk: TUnwind; Slot, SavedFrame: NativeUInt); inline;
 begin
-  Walk.Pc := WordAt(Slot);
+  Walk.Pc := StackWord(Slot);
   Walk.Sp := Slot + SizeOf(Pointer);
   Walk.FrameAt := 0;
   if SavedFrame <> 0 then
   begin
     Walk.FrameAt := Slot - SavedFrame;
-    Walk.Frame := WordAt(Walk.FrameAt);
+    Walk.Frame := StackWord(Walk.FrameAt);
   end;
 end;
 
@@ -134,9 +123,9 @@ begin
     Slot := Walk.Frame + SizeOf(Pointer)
   else
     Slot := Walk.Sp + Rule.Size;
-  if not IsOnStack(Walk, Slot) then
+  if not UnwindHas(Walk, Slot) then
     Exit(False);
-  Found := WordAt(Slot);
+  Found := StackWord(Slot);
   Result := (Found <> 0) and ((Rule.Trust = rtExact) or (Found = Return))
     or IsReturn(Found, Rule);
   if not Result then
@@ -151,7 +140,7 @@ var
   Slot, Target: NativeUInt;
 begin
   Slot := Walk.Sp + Rule.Size;
-  Result := IsOnStack(Walk, Slot) and (CallBefore(WordAt(Slot), Target) = ckDirect)
+  Result := UnwindHas(Walk, Slot) and (CallBefore(StackWord(Slot), Target) = ckDirect)
     and (Target = Rule.Start);
 end;
 
@@ -265,7 +254,7 @@ var
   Target: NativeUInt;
 begin
   Rule := Default(TUnwindRule);
-  Result := IsOnStack(Walk, Walk.Sp) and (CallBefore(WordAt(Walk.Sp), Target) = ckIndirect)
+  Result := UnwindHas(Walk, Walk.Sp) and (CallBefore(StackWord(Walk.Sp), Target) = ckIndirect)
     and FramelessFind(Walk.Pc, Rule.Start);
   if Result then
     Leave(Walk, Walk.Sp, 0);
@@ -465,7 +454,7 @@ begin
     Exit(False);
   if IsX86 then
   begin
-    Result := IsOnStack(Walk, Walk.Sp) and LeafFind(Walk.Pc, WordAt(Walk.Sp), Rule.Start);
+    Result := UnwindHas(Walk, Walk.Sp) and LeafFind(Walk.Pc, StackWord(Walk.Sp), Rule.Start);
     if Result then
       Leave(Walk, Walk.Sp, 0);
     Exit;
@@ -511,8 +500,8 @@ var
   Code: Byte;
 begin
   Code := 0;
-  Result := not OsRead(Walk.Pc - 1, @Code, SizeOf(Code)) and IsOnStack(Walk, Walk.Sp)
-    and (CallBefore(WordAt(Walk.Sp), Target) <> ckNone);
+  Result := not OsRead(Walk.Pc - 1, @Code, SizeOf(Code)) and UnwindHas(Walk, Walk.Sp)
+    and (CallBefore(StackWord(Walk.Sp), Target) <> ckNone);
 end;
 
 // Returns whether this may be the frame of a routine whose callers' frames lie above Sp.
@@ -521,8 +510,8 @@ var
   Target: NativeUInt;
 begin
   Result := (Frame >= Sp) and (Frame < NativeUInt(Walk.Limit - SizeOf(Pointer)))
-    and IsOnStack(Walk, Frame)
-    and (CallBefore(WordAt(Frame + SizeOf(Pointer)), Target) <> ckNone);
+    and UnwindHas(Walk, Frame)
+    and (CallBefore(StackWord(Frame + SizeOf(Pointer)), Target) <> ckNone);
 end;
 
 // Finds the frame pointer that the routine had which called a library at Slot: the library's
@@ -536,9 +525,9 @@ begin
   At := Walk.Sp;
   while At < Slot do
   begin
-    if IsFrame(Walk, WordAt(At), Slot) then
+    if IsFrame(Walk, StackWord(At), Slot) then
     begin
-      Walk.Frame := WordAt(At);
+      Walk.Frame := StackWord(At);
       Exit;
     end;
     Inc(At, SizeOf(Pointer));
@@ -587,7 +576,7 @@ begin
     Exit(LeaveLibraryByLink(Walk));
   Slot := Walk.Sp;
   repeat
-    if (IsOnStack(Walk, Slot) and IsLibraryCall(WordAt(Slot))
+    if (UnwindHas(Walk, Slot) and IsLibraryCall(StackWord(Slot))
       or (Slot = Walk.Sp) and IsNowhere(Walk)) and LeaveTo(Walk, Slot) then
       Exit(True);
     Inc(Slot, SizeOf(Pointer));
@@ -649,7 +638,7 @@ function ProbeGetMem(Size: TSize): Pointer;
 var
   Field: NativeUInt;
 begin
-  Field := CallPointer(WordAt(NativeUInt(get_frame) + SizeOf(Pointer)));
+  Field := CallPointer(StackWord(NativeUInt(get_frame) + SizeOf(Pointer)));
   if Field <> 0 then
     Stacks.ManagerCalls := Field - Ord(mcGetMem) * SizeOf(Pointer);
   Result := nil;

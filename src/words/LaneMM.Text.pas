@@ -63,8 +63,6 @@ procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);
 procedure TextAddBytes(var Text: TText; Bytes: UInt64);
 /// Returns the bytes of the byte order mark of UTF-8 that a text of Length bytes begins with: 3, 0.
 function TextMarkLength(Text: PAnsiChar; Length: NativeUInt): NativeUInt;
-/// Returns whether Name, ended by #0, begins with Part.
-function TextBegins(Name: PAnsiChar; const Part: ShortString): Boolean;
 /// Returns whether Name, ended by #0, is Whole.
 function TextIs(Name: PAnsiChar; const Whole: ShortString): Boolean;
 /// Returns whether Name matches Pattern, in which `*` matches any text; ignores case. Both end with
@@ -309,16 +307,6 @@ begin
   Result := 0;
   if (Length >= 3) and (Text[0] = #$EF) and (Text[1] = #$BB) and (Text[2] = #$BF) then
     Result := 3;
-end;
-
-function TextBegins(Name: PAnsiChar; const Part: ShortString): Boolean;
-var
-  Index: Cardinal;
-begin
-  for Index := 1 to Length(Part) do
-    if Name[Index - 1] <> Part[Index] then
-      Exit(False);
-  Result := True;
 end;
 
 function TextIs(Name: PAnsiChar; const Whole: ShortString): Boolean;
