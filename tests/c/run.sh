@@ -305,7 +305,7 @@ for settings in calls=1 debug; do
   run checkpoints "$settings" env "LANEMM=$settings,quiet" "$out/checkpoints"
 done
 for settings in stacks debug profile,rate=1 "profile,log=$root/$out/alignments.logs"; do
-  run counts "$settings" env "LANEMM=$settings,quiet" "$out/counts"
+  run counts "${settings%%,log=*}" env "LANEMM=$settings,quiet" "$out/counts"
 done
 run pmr linked "$out/pmr"
 run pmr preloaded env "LD_PRELOAD=$lib/liblanemm.so" "$out/pmr-weak"

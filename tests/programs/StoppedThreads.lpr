@@ -65,6 +65,7 @@ var
   Stop: LongInt;           // a TStop
   Victim: PLane;
   Place: NativeUInt;       // where the stopped thread is
+  StopsInside: Integer = 0; // in a call of the memory manager
 
 // ---------------------------------------------------------------------------- turns
 
@@ -361,7 +362,7 @@ begin
     Expect(LaneMM_RegionFree(Regions[Index]), 'a region that all have left is freed');
   end;
   WriteLn(StopCount, ' stops, ', Inside, ' in a call of the memory manager');
-  Expect(Inside > 0, 'a thread is stopped in the memory manager');
+  Inc(StopsInside, Inside);
 end;
 
 procedure Prepare;
@@ -383,5 +384,7 @@ begin
   for Kind in TKind do
     for Range in Ranges do
       Run(StrToIntDef(ParamStr(1), DefaultStops), Seed);
+  // In a single run few stops may all be outside.
+  Expect(StopsInside > 0, 'a thread is stopped in the memory manager');
   Finish;
 end.

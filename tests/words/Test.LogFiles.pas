@@ -376,7 +376,7 @@ end;
 procedure TLogFilesTests.FileThatDoesNotFitLeavesNoPart;
 begin
   RunIn('profile,rate=1,speedscope,log=to/', 'mkdir to; trap "" XFSZ; (ulimit -f 1; "$P" halt); code=$?; '
-    + 'find to . "${P%/*}" -name "*speedscope*" >&2; exit $code');
+    + 'find to . "${P%/*}" -name "DamagedEnd_*speedscope*" >&2; exit $code');
   Program_.EndedWith(3);
   Has('_MemoryManager_heap.', Program_.Errors);
   Has(' cannot be written', Program_.Errors);
