@@ -140,8 +140,7 @@ end;
 
 procedure BackedRemoveOf(Heap: PHeap; SliceCount: NativeUInt);
 begin
-  // Acquire: with nothing; the lock of the heap, or its use, orders it.
-  if (Heap^.Region <> nil) and (LoadAcquire(Heap^.Dissolves) <> Ord(diFree)) then
+  if Heap^.Region <> nil then
     BackedRemoveFrom(Heap^.Region^.Data, SliceCount);
 end;
 

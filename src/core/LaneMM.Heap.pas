@@ -669,7 +669,7 @@ end;
 function HeapIsDissolving(Heap: PHeap): Boolean;
 begin
   // Acquire: the current spans are in queues, or on Taken. Pairs with RegionHeapDissolve.
-  Result := (Heap^.Region <> nil) and (LoadAcquire(Heap^.Dissolves) <> Ord(diNone));
+  Result := (Heap^.Region <> nil) and (LoadAcquire(Heap^.Dissolves) <> 0);
 end;
 
 // Sweeps all queued spans.

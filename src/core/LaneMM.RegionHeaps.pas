@@ -4,7 +4,7 @@
 // Invariants: a heap that dissolves is used by no thread and on no stack. The thread that has its
 //             lock releases its spans. A span whose blocks are just being shelved, or a large block
 //             that is just being freed, is left to a later sweep (RegionHeapSweep); with the last
-//             one the heap is idle or unused.
+//             one the heap is unused.
 // Callers:    see each routine.
 // Progress:   no routine waits.
 unit LaneMM.RegionHeaps;
@@ -24,10 +24,16 @@ function RegionHeapAdd(Heap: PHeap; Span: PSpan): Boolean;
 /// Releases a large block of a region, whose life has ended, now or with a later sweep, which it
 /// requests. Any thread.
 procedure RegionHeapFreed(Span: PSpan);
-/// Releases all spans of a region's heap that no thread is in and that is on no stack, now or with
-/// a later sweep; but for those current spans that it can carve anew, if it is reset. It is on a
-/// stack then, see TDissolving.
-procedure RegionHeapDissolve(Heap: PHeap; Dissolving: TDissolving);
+/// Releases all spans of a region's heap that no thread is in and that is on no stack, but for those
+/// current spans that it can carve anew. False: other threads have its lock, or some of its blocks
+/// in their hands, so spans are left.
+function RegionHeapReset(Heap: PHeap): Boolean;
+/// Releases all spans of a region's heap that no thread is in, that is on no stack, and that Made does
+/// not count any more, now or with a later sweep. The heap is unused then.
+procedure RegionHeapDissolve(Heap: PHeap);
+/// Ends one of the shares in a region that TRegion.Left counts. With the last one the record that
+/// describes it is for the next region.
+procedure RegionShareEnd(Region: PHeap);
 /// Goes on to release the spans of a heap that dissolves. Any thread.
 procedure RegionHeapSweep(Heap: PHeap);
 
@@ -80,61 +86,60 @@ begin
   end;
 end;
 
-// Releases the queued spans of a heap that dissolves. Returns what becomes of it then; diNone: some
-// are left. Under the heap's lock.
-function DissolveQueued(Heap: PHeap): TDissolving;
+// Releases the queued spans of a heap; returns whether none is left. Under the heap's lock.
+function DissolveQueues(Heap: PHeap): Boolean;
 var
   SizeClass: Cardinal;
-  IsEmpty: Boolean;
 begin
-  IsEmpty := True;
+  QueueAllTaken(Heap);
+  Result := True;
   for SizeClass := 0 to LargeQueue do
-    IsEmpty := DissolveQueue(Heap, SizeClass) and IsEmpty;
-  Result := diNone;
-  if not IsEmpty then
-    Exit;
-  Result := TDissolving(Swap(Heap^.Dissolves, Ord(diNone)));
-  if Result = diFree then
-    Heap^.Region := nil; // under the lock: the next thread that has it finds an ordinary heap
+    Result := DissolveQueue(Heap, SizeClass) and Result;
 end;
 
-// Puts an empty heap of the region that has dissolved where others find it. The record that
-// describes the region comes last: a sweep of another heap may be counting a span there.
-procedure Dissolved(Region, Heap: PHeap; Dissolving: TDissolving);
+// Releases the queued spans of a heap that dissolves; returns whether it has dissolved. Under the
+// heap's lock: the next thread that has it finds an ordinary heap.
+function DissolveQueued(Heap, Region: PHeap): Boolean;
 begin
-  if Dissolving = diReset then
-  begin
-    HeapPush(Region^.Data.Idle, Heap);
+  Result := HeapIsDissolving(Heap) and DissolveQueues(Heap);
+  if not Result then
     Exit;
-  end;
+  StoreRelease(Heap^.Dissolves, 0); // release: with nothing; the lock orders it
   if Heap <> Region then
-  begin
-    Heap^.RunsClaimed := 0;
-    HeapPush(Process.UnusedHeaps, Heap);
-  end;
-  // Full barrier: no other thread counts in the region any more. Pairs with the other heaps' last.
-  if FetchAdd(Region^.Data.Left, NativeUInt(-1)) = 1 then
-    HeapPush(Process.UnusedRegions, Region);
+    Heap^.Region := nil;
+end;
+
+procedure RegionShareEnd(Region: PHeap);
+begin
+  // Full barrier: no other thread counts in the region any more. Pairs with the other shares' ends.
+  if FetchAdd(Region^.Data.Left, NativeUInt(-1)) <> 1 then
+    Exit;
+  Region^.Region := nil;
+  HeapPush(Process.UnusedRegions, Region);
 end;
 
 procedure RegionHeapSweep(Heap: PHeap);
 var
   Region: PHeap;
-  Dissolving: TDissolving;
+  HasDissolved: Boolean;
 begin
   if not LockTry(Heap^.Lock) then
   begin
     SweepRequest;
     Exit;
   end;
-  QueueAllTaken(Heap);
   Region := Heap^.Region;
-  Dissolving := diNone;
-  if HeapIsDissolving(Heap) then
-    Dissolving := DissolveQueued(Heap);
+  HasDissolved := DissolveQueued(Heap, Region);
   LockLeave(Heap^.Lock);
-  if Dissolving <> diNone then
-    Dissolved(Region, Heap, Dissolving);
+  if not HasDissolved then
+    Exit;
+  // The record that describes the region comes last: a sweep of another heap may be counting there.
+  if Heap <> Region then
+  begin
+    Heap^.RunsClaimed := 0;
+    HeapPush(Process.UnusedHeaps, Heap);
+  end;
+  RegionShareEnd(Region);
 end;
 
 function HeapOrdinary(Heap: PHeap): PHeap;
@@ -188,7 +193,8 @@ begin
   SetCurrent(Heap, Span, 1);
 end;
 
-procedure RegionHeapDissolve(Heap: PHeap; Dissolving: TDissolving);
+// Ends the current spans of a heap, but for those that it can carve anew, if it is reset.
+procedure EndCurrents(Heap: PHeap; IsReset: Boolean);
 var
   SizeClass: Cardinal;
   Span: PSpan;
@@ -196,14 +202,29 @@ begin
   for SizeClass := 0 to SizeClassCount - 1 do
   begin
     Span := Heap^.Current[SizeClass];
-    if (Span = @Process.EmptySpan) or (Dissolving = diReset) and RestartCurrent(Heap, Span) then
+    if (Span = @Process.EmptySpan) or IsReset and RestartCurrent(Heap, Span) then
       Continue;
     EndCurrent(Heap, Span);
     PushTaken(Heap, Span);
   end;
   FillChar(Heap^.Borrowed, SizeOf(Heap^.Borrowed), 0);
+end;
+
+function RegionHeapReset(Heap: PHeap): Boolean;
+begin
+  EndCurrents(Heap, True);
+  Result := LockTry(Heap^.Lock);
+  if not Result then
+    Exit;
+  Result := DissolveQueues(Heap);
+  LockLeave(Heap^.Lock);
+end;
+
+procedure RegionHeapDissolve(Heap: PHeap);
+begin
+  EndCurrents(Heap, False);
   // Release: the spans are in queues, or on Taken. Pairs with HeapIsDissolving.
-  StoreRelease(Heap^.Dissolves, Ord(Dissolving));
+  StoreRelease(Heap^.Dissolves, 1);
   RegionHeapSweep(Heap);
 end;
 

@@ -7,16 +7,20 @@
 //             freed like those of another thread, also by the thread itself when it is outside of
 //             the scope.
 // Invariants: a heap of a region is in use by the thread that entered, or on Idle, or in the hands
-//             of a thread that frees or resets the region, or dissolves (THeap.Dissolves). Made
-//             counts them all. A region's spans are never given up: a full one stays in the heap's
-//             queues. So all spans are found from the heaps. No heap of a region keeps runs
-//             (RunsClaimed).
+//             of a thread that frees or resets the region: Made counts these. Or it dissolves
+//             (THeap.Dissolves), and no thread enters it any more. Left counts all, so that the
+//             record that describes the region outlives them. A region's spans are never given
+//             up: a full one stays in the heap's queues. So all spans are found from the heaps. No
+//             heap of a region keeps runs (RunsClaimed).
 // Free:       a thread takes all heaps from Idle. If these are as many as Made says, no thread is
 //             in the region, and none can enter after the same compare-and-swap that ends it.
 //             Otherwise it puts them back. A thread that enters meanwhile makes another heap. Then
 //             the heaps dissolve, which a thread that has their lock does or completes: a span
 //             whose blocks are just being shelved is left to the next sweep. A push by a thread
 //             that frees a block at this moment fails, since the span's life has ended.
+// Reset:      takes the heaps in the same way, releases their spans, and puts them back. A heap
+//             that another thread sweeps just now, or with a span that is left, leaves the region
+//             and dissolves.
 // Handles:    the address of the first heap, a multiple of 2 KB, plus the low bits of its
 //             RegionLife. A record that has described a region describes only regions afterwards:
 //             a thread that found the one before, and enters, finds that it ended, or the next one.
@@ -107,7 +111,7 @@ procedure Join(Region, Heap: PHeap);
 begin
   Heap^.RunsClaimed := 1;
   Heap^.Outer := nil;
-  Heap^.Dissolves := Ord(diNone);
+  Heap^.Dissolves := 0;
   FillChar(Heap^.Borrowed, SizeOf(Heap^.Borrowed), 0);
   // Release: the fields before the heap is one of a region. Pairs with HeapIsDissolving.
   ReleaseFence;
@@ -133,6 +137,7 @@ begin
     end;
     // Full barrier: either a thread that frees the region sees the heap, or this one the end.
   until CompareAndSwap(Region^.Data.Made, Made, Made + 1);
+  FetchAdd(Region^.Data.Left, 1); // no order: the region is not freed before this heap is idle
   Join(Region, Result);
   Reason := raDone;
 end;
@@ -165,6 +170,7 @@ begin
   end;
   Heap^.Data.Limit := LimitSlices;
   Heap^.Data.Number := FetchAdd(Process.RegionsMade, 1) + 1;
+  Heap^.Data.Left := 2;
   Join(Heap, Heap);
   // Release: the region before it can be entered, also by a thread that had found the one before.
   // Pairs with AddHeap.
@@ -302,13 +308,13 @@ begin
     Exit(raInside);
   end;
   Inc(Region^.RegionLife);
-  Region^.Data.Left := Count;
   Heap := TakeFirst(First);
   while Heap <> nil do
   begin
-    RegionHeapDissolve(Heap, diFree);
+    RegionHeapDissolve(Heap);
     Heap := TakeFirst(First);
   end;
+  RegionShareEnd(Region);
   Result := raDone;
 end;
 
@@ -326,7 +332,15 @@ begin
   Heap := TakeFirst(First);
   while Heap <> nil do
   begin
-    RegionHeapDissolve(Heap, diReset);
+    if RegionHeapReset(Heap) then
+      HeapPush(Region^.Data.Idle, Heap)
+    else
+    begin
+      // Full barrier: Left counts the heap, so the region lasts until it has dissolved, even if it is
+      // freed now. Pairs with RegionFree.
+      FetchAdd(Region^.Data.Made, NativeUInt(-1));
+      RegionHeapDissolve(Heap);
+    end;
     Heap := TakeFirst(First);
   end;
   Result := raDone;
@@ -392,7 +406,10 @@ begin
   while Heap <> nil do
   begin
     if (Heap^.Region = Heap) and (Heap^.Data.Made <> RegionEnded) then
+    begin
       Heap^.Data.Made := 0;
+      Heap^.Data.Left := 1;
+    end;
     Heap := Heap^.NextHeap;
   end;
   Heap := PHeap(Process.Heaps);
@@ -401,10 +418,11 @@ begin
     if (Heap^.Region <> nil) and (Heap^.Region^.Data.Made <> RegionEnded) then
     begin
       Inc(Heap^.Region^.Data.Made);
+      Inc(Heap^.Region^.Data.Left);
       if not IsInScope(Own, Heap) and not IsIdle(Heap) then
       begin
         GiveUpCurrent(Heap);
-        Heap^.Dissolves := Ord(diNone);
+        Heap^.Dissolves := 0;
         HeapPush(Heap^.Region^.Data.Idle, Heap);
       end;
     end;

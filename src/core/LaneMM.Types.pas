@@ -178,18 +178,12 @@ type
       1: (All: UInt64);                         //< lock Runs  all of them
   end;
 
-  /// What becomes of a heap whose spans are released.
-  TDissolving = (
-    diNone,   //< they are not
-    diReset,  //< it is idle again
-    diFree    //< its record is unused: the region is gone
-  );
-
   /// A region, see LaneMM.Regions: heaps whose blocks are freed at once.
   TRegion = record
     Idle: TAtomicWord;         //< shared  its heaps that no thread is in, a stack
-    Made: TAtomicWord;         //< shared  how many heaps it has; RegionEnded: it is freed
-    Left: TAtomicWord;         //< shared  of a region that was freed, heaps that are not unused yet
+    Made: TAtomicWord;         //< shared  its heaps that threads are in or can enter; RegionEnded: it
+                               //  is freed
+    Left: TAtomicWord;         //< shared  its heaps, also those that dissolve, and 1 until it is freed
     Slices: TAtomicWord;       //< shared  its backed slices
     Peak: NativeUInt;          //< racy    most of them at a time; of two at once the later one
                                //  stays
@@ -293,8 +287,8 @@ type
           1: (
             Outer: PHeap;                               //< owner   of a region's heap, the heap of
                                                         //  the thread outside of the scope
-            Dissolves: TAtomicWord;                     //< shared  TDissolving: its spans are
-                                                        //  released by the thread that has Lock
+            Dissolves: TAtomicWord;                     //< shared  1: its spans are released by the
+                                                        //  thread that has Lock
             IsForOne: Boolean;                          //< owner   the scope is for one block: it
                                                         //  ends before an error is raised
             Data: TRegion;                              //< const   the region, in Region's record

@@ -59,6 +59,8 @@ type
     procedure FewSmallBlocksOfARegionTakeFewPages;
     procedure SweepReleasesEmptySpansOfARegion;
     procedure SpanThatIsShelvedMeanwhileIsReleasedLater;
+    procedure RegionIsFreedAlthoughItsHeapWasSweptWhenItWasReset;
+    procedure RegionIsFreedAlthoughASpanWasShelvedWhenItWasReset;
     procedure RecordOfARegionIsUsedAgainAfterItsHeaps;
     procedure RecordOfARegionIsUsedAgainForRegionsAlone;
     procedure ChildProcessFreesARegion;
@@ -67,7 +69,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.RemoteList, LaneMM.Backed,
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Lock, LaneMM.Os, LaneMM.RemoteList, LaneMM.Backed,
   LaneMM.Arena, LaneMM.Walk, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Threads,
   LaneMM.Purge;
 
@@ -810,6 +812,40 @@ begin
   RegionHeapSweep(Region);
   AssertFalse('it is released now', Span^.Kind = skBlocks);
   AssertTrue('and the heap unused', Region^.Region = nil);
+end;
+
+// As if another thread were sweeping the heap.
+procedure TRegionsTests.RegionIsFreedAlthoughItsHeapWasSweptWhenItWasReset;
+begin
+  Get(100);
+  LockEnter(Region^.Lock);
+  AssertTrue('reset', RegionReset(Region) = raDone);
+  LockLeave(Region^.Lock);
+  Get(100);
+  AssertTrue('freed: no thread is in it', RegionFree(Region) = raDone);
+  RegionHeapSweep(Region);
+  Same(0, Region^.Data.Left, 'heaps left');
+end;
+
+procedure TRegionsTests.RegionIsFreedAlthoughASpanWasShelvedWhenItWasReset;
+var
+  P: Pointer;
+  Span: PSpan;
+  First: NativeUInt;
+  Count: Cardinal;
+begin
+  P := Get(100);
+  Get(100);
+  Span := ArenaSpan(P);
+  FreeMem(P);
+  First := RemoteShelve(Span, Count);
+  AssertTrue('reset', RegionReset(Region) = raDone);
+  Get(100);
+  AssertTrue('freed: no thread is in it', RegionFree(Region) = raDone);
+  AtLeast(1, Region^.Data.Left, 'heaps left');
+  RemoteShelveEnd(Span, First, PBlock(P), Count);
+  RegionHeapSweep(Region);
+  Same(0, Region^.Data.Left, 'heaps left');
 end;
 
 procedure TRegionsTests.RecordOfARegionIsUsedAgainAfterItsHeaps;

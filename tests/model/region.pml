@@ -4,21 +4,25 @@
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
  *   LaneMM.Regions
- *     AddHeap: LoadAcquire HeapPush UnusedHeaps CompareAndSwap Join
+ *     AddHeap: LoadAcquire HeapPush UnusedHeaps CompareAndSwap FetchAdd Join
  *     Join: RunsClaimed:= ReleaseFence
  *     RegionEnter: HeapPop AddHeap
- *     RegionFree: TakeIdle CompareAndSwap PutBack RegionHeapDissolve
- *     RegionReset: TakeIdle LoadAcquire PutBack RegionHeapDissolve
+ *     RegionFree: TakeIdle CompareAndSwap PutBack RegionHeapDissolve RegionShareEnd
+ *     RegionReset: TakeIdle LoadAcquire PutBack RegionHeapReset HeapPush FetchAdd RegionHeapDissolve
  *     TakeIdle: HeapPop NextUnused:=
  *     PutBack: HeapPush
  *   LaneMM.RegionHeaps
- *     RegionHeapDissolve: EndCurrent PushTaken StoreRelease RegionHeapSweep
- *     RegionHeapSweep: LockTry SweepRequest QueueAllTaken DissolveQueued LockLeave
- *     DissolveQueued: DissolveQueue Swap
+ *     RegionHeapReset: LockTry DissolveQueues LockLeave
+ *     RegionHeapDissolve: StoreRelease RegionHeapSweep
+ *     RegionHeapSweep: LockTry SweepRequest DissolveQueued LockLeave RunsClaimed:= HeapPush UnusedHeaps
+ *       RegionShareEnd
+ *     RegionShareEnd: FetchAdd HeapPush
+ *     DissolveQueued: DissolveQueues StoreRelease
+ *     DissolveQueues: QueueAllTaken DissolveQueue
  *     DissolveQueue: QueueTake QueueAdd
  *
- * Threads: one that enters, takes a block, and leaves, twice; one that frees the region, or with -DResets resets
- * it; one that pushes a block that another one has freed; one that shelves; one that sweeps. A heap
+ * Threads: one that enters, takes a block, and leaves, twice, with -DResets once; one that frees the region,
+ * with -DResets after a reset; one that pushes a block that another one has freed; one that shelves; one that sweeps. A heap
  * has one span. The stack of idle heaps is one step here: see stack.pml.
  *
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
@@ -29,6 +33,8 @@
  *   3 ended     no thread enters a region that was freed                          ADD_BLIND
  *   4 kept      in the end each heap is idle, unused, or has a thread in it        LEFT_FORGOTTEN
  *   5 refused   a push to a span that was released fails                           PUSH_BLIND
+ *   6 counted   Made counts no heap that dissolves; the record of the region lasts until no heap
+ *               counts in it                                       LEFT_IS_COUNTED, SHARE_ENDS_EARLY
  */
 
 #ifdef Only
@@ -39,6 +45,11 @@
 
 #define Heaps 3
 #define Ended 9
+#ifdef Resets
+#define Turns 1                     /* of the thread that enters: the reset has many states */
+#else
+#define Turns 2
+#endif
 
 /* Where a heap is. */
 #define Unmade 0
@@ -50,6 +61,13 @@
 
 byte At[Heaps];
 byte Made = 1;                      /* TRegion.Made */
+#ifdef SHARE_ENDS_EARLY
+byte Left = 1;
+#else
+byte Left = 2;                      /* TRegion.Left */
+#endif
+bool Gone;                          /* ghost: the record of the region is for the next one */
+bool Entering;                      /* ghost: Made counts a heap that is not yet one of the region */
 bool Lock[Heaps];                   /* THeap.Lock */
 bool Flag[Heaps];                   /* THeap.Dissolves */
 bool Span[Heaps];                   /* the heap has its span */
@@ -82,10 +100,15 @@ inline RegionEnter(h) {
 #ifdef ADD_BLIND
       Made = m + 1;
 #else
-      d_step { r = (Made == m); if :: r -> Made = m + 1 :: else fi }; /* CompareAndSwap */
+      d_step {                                                 /* CompareAndSwap */
+        r = (Made == m);
+        if :: r -> Made = m + 1; Entering = true :: else fi
+      };
       if :: !r -> skip :: else
 #endif
+        Left++;                                                /* FetchAdd */
         d_step {                                               /* Join */
+          Entering = false;
           if
           :: At[1] == Unmade -> h = 1
           :: else -> h = 2
@@ -105,20 +128,31 @@ inline RegionEnter(h) {
   fi
 }
 
-/* Releases the span of a heap that dissolves; r: it could. */
+/* RegionShareEnd. */
+inline ShareEnd() {
+  atomic {                                                     /* FetchAdd, HeapPush */
+    Left--;
+    if
+    :: Left == 0 -> Gone = true; Law(6, Made == Ended && !Entering)
+    :: else
+    fi
+  }
+}
+
+/* Releases the span of a heap that is reset or dissolves; r: it could. */
 inline ReleaseSpan(h) {
   if
   :: Span[h] ->
     d_step { r = !Shelving[h]; if :: r -> Life[h]++ :: else fi };  /* RemoteEndLife */
     if
-    :: r -> Law(1, At[h] == InHand || At[h] == Dissolves); Law(2, Span[h]); Span[h] = false
+    :: r -> Law(1, At[h] == InHand || At[h] == Dissolves); Law(2, Span[h]); Law(6, !Gone); Span[h] = false
     :: else
     fi
   :: else -> r = true
   fi
 }
 
-/* RegionHeapSweep: DissolveQueued, DissolveQueue, Dissolved. */
+/* RegionHeapSweep: DissolveQueued, DissolveQueues, DissolveQueue. */
 inline RegionHeapSweep(h) {
 #ifdef SWEEP_UNLOCKED
   r = true;
@@ -137,7 +171,7 @@ inline RegionHeapSweep(h) {
 #ifdef ENDS_OUTSIDE
         Lock[h] = false;
 #endif
-        d_step { s = Flag[h]; Flag[h] = false }                /* Swap */
+        d_step { s = Flag[h]; Flag[h] = false }                /* StoreRelease */
 #ifdef ENDS_OUTSIDE
         ; s = true
 #endif
@@ -149,21 +183,25 @@ inline RegionHeapSweep(h) {
     if
     :: s ->
       Law(2, At[h] == Dissolves);
-#ifdef Resets
-      At[h] = Idle
-#else
-      At[h] = Unused
-#endif
+      At[h] = Unused;
+      ShareEnd()
     :: else
     fi
   fi
+}
+
+/* RegionHeapDissolve. */
+inline Dissolve(h) {
+  At[h] = Dissolves;
+  Flag[h] = true;                                              /* StoreRelease */
+  RegionHeapSweep(h)
 }
 
 proctype User() {
   byte h, m, turn;
   bool r;
   do
-  :: turn < 2 ->
+  :: turn < Turns ->
     turn++;
     RegionEnter(h);
     if
@@ -175,22 +213,71 @@ proctype User() {
   Done++
 }
 
-proctype Freer() {
-  byte h, count, m;
-  bool r, s, hand[Heaps];
-  do                                                           /* TakeIdle */
+/* TakeIdle; count: how many they are. */
+inline TakeIdle() {
+  count = 0;
+  do
   :: true -> Pop(h);
     if
     :: h < Heaps -> hand[h] = true; count++
     :: else -> break
     fi
-  od;
+  od
+}
+
+/* The next heap in hand into h; Heaps if there is none. */
+inline TakeFirst() {
+  atomic {
+    h = (hand[0] -> 0 : (hand[1] -> 1 : (hand[2] -> 2 : Heaps)));
+    if :: h < Heaps -> hand[h] = false :: else fi
+  }
+}
+
+inline PutBack() {
+  do
+  :: true -> TakeFirst();
+    if :: h < Heaps -> At[h] = Idle :: else -> break fi
+  od
+}
+
+#define Counts(h) (At[h] == Idle || At[h] == Inside || At[h] == InHand)
+
+inline RegionReset() {
+  TakeIdle();
+  r = (Made == count);                                         /* LoadAcquire */
+  if
+  :: !r -> PutBack()
+  :: else ->
+    do
+    :: true -> TakeFirst();
+      if
+      :: h == Heaps -> break
+      :: else
+      fi;
+      d_step { r = !Lock[h]; Lock[h] = true };                 /* RegionHeapReset: LockTry */
+      if
+      :: r -> ReleaseSpan(h); Lock[h] = false                  /* LockLeave */
+      :: else
+      fi;
+      if
+      :: r -> At[h] = Idle                                     /* HeapPush */
+      :: else ->
+#ifndef LEFT_IS_COUNTED
+        Made--;                                                /* FetchAdd */
+#endif
+        Dissolve(h)
+      fi
+    od
+  fi;
+  Law(6, Made == Counts(0) + Counts(1) + Counts(2) + Entering)
+}
+
+inline RegionFree() {
+  TakeIdle();
 #ifdef FREE_BLIND
   r = true;
   Made = Ended;
   Law(1, At[0] != Inside && At[1] != Inside && At[2] != Inside);
-#elif defined(Resets)
-  r = (Made == count);                                         /* RegionReset: LoadAcquire */
 #else
   skip;
   d_step {                                                     /* CompareAndSwap */
@@ -198,34 +285,25 @@ proctype Freer() {
     if :: r -> Made = Ended; Law(1, At[0] != Inside && At[1] != Inside && At[2] != Inside) :: else fi
   };
 #endif
-  s = r;
-  h = 0;
-  do
-  :: h < Heaps && hand[h] ->
-    if
-    :: !s -> At[h] = Idle; h++                                 /* PutBack */
-    :: else -> break
-    fi
-  :: h < Heaps && !hand[h] -> h++
-  :: else -> break
-  od;
   if
-  :: s ->
-#ifndef Resets
+  :: !r -> PutBack()
+  :: else ->
     Freed = true;
-#endif
-    h = 0;
     do
-    :: h < Heaps && hand[h] ->                                 /* RegionHeapDissolve */
-      At[h] = Dissolves;
-      Flag[h] = true;                                          /* StoreRelease */
-      RegionHeapSweep(h);
-      h++
-    :: h < Heaps && !hand[h] -> h++
-    :: else -> break
-    od
-  :: else
-  fi;
+    :: true -> TakeFirst();
+      if :: h < Heaps -> Dissolve(h) :: else -> break fi
+    od;
+    ShareEnd()
+  fi
+}
+
+proctype Freer() {
+  byte h, count;
+  bool r, s, hand[Heaps];
+#ifdef Resets
+  RegionReset();
+#endif
+  RegionFree();
   Done++
 }
 
@@ -279,5 +357,6 @@ init {
   Span[0] = true;
   atomic { run User(); run Freer(); run Pusher(); run Shelver(); run Sweeper() }
   Done == 4 && !SweepWanted && !Sweeps;
-  Law(4, At[0] != Dissolves && At[1] != Dissolves && At[2] != Dissolves && At[0] != InHand)
+  Law(4, At[0] != Dissolves && At[1] != Dissolves && At[2] != Dissolves && At[0] != InHand);
+  Law(6, Gone == Freed)
 }
