@@ -102,7 +102,7 @@ var
 begin
   if not PurgeClaim then
     Exit;
-  Join; // the one before, whose end nobody may have waited for
+  Join; // the one before, whose end no thread may have waited for
   StoreRelease(Background.HasEnded, 0);
   LibcFill(All); // but for libc's own
   LibcMask(SetMask, @All, @Before);

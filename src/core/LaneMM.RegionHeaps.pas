@@ -24,12 +24,12 @@ function RegionHeapAdd(Heap: PHeap; Span: PSpan): Boolean;
 /// Releases a large block of a region, whose life has ended, now or with a later sweep, which it
 /// requests. Any thread.
 procedure RegionHeapFreed(Span: PSpan);
-/// Releases all spans of a region's heap that no thread is in and that is on no stack, but for those
-/// current spans that it can carve anew. False: other threads have its lock, or some of its blocks
-/// in their hands, so spans are left.
+/// Releases all spans of a region's heap that no thread is in and that is on no stack, but for
+/// those current spans that it can carve anew. False: other threads have its lock, or some of its
+/// blocks in their hands, so spans are left.
 function RegionHeapReset(Heap: PHeap): Boolean;
-/// Releases all spans of a region's heap that no thread is in, that is on no stack, and that Made does
-/// not count any more, now or with a later sweep. The heap is unused then.
+/// Releases all spans of a region's heap that no thread is in, that is on no stack, and that Made
+/// does not count any more, now or with a later sweep. The heap is unused then.
 procedure RegionHeapDissolve(Heap: PHeap);
 /// Ends one of the shares in a region that TRegion.Left counts. With the last one the record that
 /// describes it is for the next region.

@@ -336,8 +336,8 @@ begin
       HeapPush(Region^.Data.Idle, Heap)
     else
     begin
-      // Full barrier: Left counts the heap, so the region lasts until it has dissolved, even if it is
-      // freed now. Pairs with RegionFree.
+      // Full barrier: Left counts the heap, so the region lasts until it has dissolved, even if it
+      // is freed now. Pairs with RegionFree.
       FetchAdd(Region^.Data.Made, NativeUInt(-1));
       RegionHeapDissolve(Heap);
     end;

@@ -181,9 +181,10 @@ type
   /// A region, see LaneMM.Regions: heaps whose blocks are freed at once.
   TRegion = record
     Idle: TAtomicWord;         //< shared  its heaps that no thread is in, a stack
-    Made: TAtomicWord;         //< shared  its heaps that threads are in or can enter; RegionEnded: it
-                               //  is freed
-    Left: TAtomicWord;         //< shared  its heaps, also those that dissolve, and 1 until it is freed
+    Made: TAtomicWord;         //< shared  its heaps that threads are in or can enter; RegionEnded:
+                               //  it is freed
+    Left: TAtomicWord;         //< shared  its heaps, also those that dissolve, and 1 until it is
+                               //  freed
     Slices: TAtomicWord;       //< shared  its backed slices
     Peak: NativeUInt;          //< racy    most of them at a time; of two at once the later one
                                //  stays

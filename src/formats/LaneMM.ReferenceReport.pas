@@ -15,9 +15,10 @@ procedure ReferencesReport(Group: Cardinal);
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Bits, LaneMM.Walk, LaneMM.Text, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages,
-  LaneMM.ReportHead, LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.Symbols, LaneMM.BacktraceText,
-  LaneMM.Contents, LaneMM.DebugState, LaneMM.Groups, LaneMM.GuardPages, LaneMM.References;
+  LaneMM.Hooks, LaneMM.Bits, LaneMM.Walk, LaneMM.Text, LaneMM.ReportState, LaneMM.Events,
+  LaneMM.Messages, LaneMM.ReportHead, LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.Symbols,
+  LaneMM.BacktraceText, LaneMM.Contents, LaneMM.DebugState, LaneMM.Groups, LaneMM.GuardPages,
+  LaneMM.References;
 
 // Adds what a block holds, of a string its beginning, too.
 procedure AddContents(var Text: TText; const Block: TBlockInfo);

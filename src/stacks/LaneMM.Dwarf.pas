@@ -55,7 +55,7 @@ procedure DwarfFindPlace(var Symbol: TSymbol; const Lines: TDwarfLines; Offset,
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Text;
+  LaneMM.Bits;
 
 type
   // The files or the folders of a unit.

@@ -202,7 +202,7 @@ function OptionAllows(Option: TOption; Value: NativeUInt): Boolean;
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.OsSignals, LaneMM.Text;
+  LaneMM.Bits, LaneMM.OsSignals;
 
 function OptionIsChanged(Option: TOption): Boolean;
 begin
