@@ -141,6 +141,10 @@ function IsZero(P: PByte; Size: NativeUInt): Boolean;
 
 /// All that Stream still gives.
 function ReadAll(Stream: TStream): string;
+/// Returns the text of a file.
+function ReadText(const Path: string): string;
+/// Returns how many lines of Text begin with Start.
+function LinesFrom(const Text, Start: string): Integer;
 
 /// Frees every Step-th of Blocks, the first of them included, and sets them to nil.
 procedure FreeEach(const Blocks: TPointers; Step: Integer);
@@ -333,6 +337,28 @@ begin
     Count := Stream.Read(Part, SizeOf(Part));
     Result := Result + Copy(Part, 1, Count);
   until Count <= 0;
+end;
+
+function ReadText(const Path: string): string;
+var
+  Lines: TStringList;
+begin
+  Lines := TStringList.Create;
+  try
+    Lines.LoadFromFile(Path);
+    Result := Lines.Text;
+  finally
+    Lines.Free;
+  end;
+end;
+
+function LinesFrom(const Text, Start: string): Integer;
+var
+  Line: string;
+begin
+  Result := 0;
+  for Line in Text.Split([#10]) do
+    Inc(Result, Ord(Line.StartsWith(Start)));
 end;
 
 procedure FreeEach(const Blocks: TPointers; Step: Integer);

@@ -85,16 +85,8 @@ begin
 end;
 
 function TCompatNamesTests.Text(const FileName: string): string;
-var
-  Lines: TStringList;
 begin
-  Lines := TStringList.Create;
-  try
-    Lines.LoadFromFile(SourceFolder + FileName);
-    Result := Lines.Text;
-  finally
-    Lines.Free;
-  end;
+  Result := ReadText(SourceFolder + FileName);
 end;
 
 // Reads the lines of a list: name, reason, use.

@@ -13,7 +13,6 @@ type
   TFastMM4Tests = class(TLaneTest)
   strict private
     Path: string;
-    function Content: string;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -63,19 +62,6 @@ begin
   SetMMLogFileName;
   DeleteFile(Path);
   Reported := '';
-end;
-
-function TFastMM4Tests.Content: string;
-var
-  Lines: TStringList;
-begin
-  Lines := TStringList.Create;
-  try
-    Lines.LoadFromFile(Path);
-    Result := Lines.Text;
-  finally
-    Lines.Free;
-  end;
 end;
 
 procedure TFastMM4Tests.MemoryRoutinesWork;
@@ -284,8 +270,8 @@ begin
   Item := TListedByFour.Create;
   AssertTrue(LogMemoryManagerStateToFile(Path, 'details'));
   Item.Free;
-  Has('details', Content);
-  Has('TListedByFour x 1 (', Content);
+  Has('details', ReadText(Path));
+  Has('TListedByFour x 1 (', ReadText(Path));
 end;
 
 procedure TFastMM4Tests.VariablesAreSettings;

@@ -53,7 +53,6 @@ type
   TFastMM5NamesTests = class(TQuietTest)
   strict private
     Path: string;
-    function Content: string;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -654,19 +653,6 @@ begin
   inherited TearDown;
 end;
 
-function TFastMM5NamesTests.Content: string;
-var
-  Lines: TStringList;
-begin
-  Lines := TStringList.Create;
-  try
-    Lines.LoadFromFile(Path);
-    Result := Lines.Text;
-  finally
-    Lines.Free;
-  end;
-end;
-
 procedure TFastMM5NamesTests.MemoryRoutinesWork;
 var
   P: PByte;
@@ -1026,13 +1012,13 @@ begin
   AssertTrue(FastMM_LogStateToFile(PWideChar(UnicodeString(Path)), 'details'));
   for Index := 0 to High(Objects) do
     Objects[Index].Free;
-  Has(' UTC, ', Content);
-  Has('details', Content);
-  Has('TListed x 3 (', Content);
+  Has(' UTC, ', ReadText(Path));
+  Has('details', ReadText(Path));
+  Has('TListed x 3 (', ReadText(Path));
   AssertTrue('appended', FastMM_LogStateToFile(PWideChar(UnicodeString(Path)), 'more', False,
     soAlphabetical));
-  Has('details', Content);
-  Has('more', Content);
+  Has('details', ReadText(Path));
+  Has('more', ReadText(Path));
   AssertFalse(FastMM_LogStateToFile('/nowhere/at/all', nil));
 end;
 
@@ -1052,7 +1038,7 @@ begin
     soDescendingTotalMemoryUsage, 50, 100, 100, 101, 101));
   for Index := 0 to High(Objects) do
     Objects[Index].Free;
-  Has('TListed x 1 (', Content);
+  Has('TListed x 1 (', ReadText(Path));
 end;
 
 procedure TFastMM5NamesTests.LaneMMIsInstalled;

@@ -14,8 +14,6 @@ type
     procedure EverySizeFitsItsClass;
     procedure EverySizeGetsTheSmallestClassThatFits;
     procedure TheTableAgreesWithTheComputation;
-    procedure WasteIsAtMost15BytesUpTo128;
-    procedure WasteIsAtMostAnEighthAbove128AndAQuarterAndALineAbove8K;
     procedure BlocksAbove8KBeginAtSixteenPlacesOfAPageUnlessTheyArePowersOfTwo;
     procedure ClassSizesAscendAndKeepTheAlignment;
     procedure TheLastClassServesTheLargestSize;
@@ -30,21 +28,7 @@ uses
   testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.SizeClasses;
 
 const
-  FineLimit = 128;
   CoarseLimit = 8192;
-  NoShare = High(NativeUInt);
-
-// Requested sizes of First to Last that get more than LimitBytes, and their part that LimitShare
-// names, more than they need.
-function CountWasteful(First, Last, LimitBytes, LimitShare: NativeUInt): Integer;
-var
-  Size: NativeUInt;
-begin
-  Result := 0;
-  for Size := First to Last do
-    if ClassToSize(SizeToClass(Size)) - Size > LimitBytes + Size div LimitShare then
-      Inc(Result);
-end;
 
 procedure TSizeClassesTests.EverySizeFitsItsClass;
 var
@@ -80,18 +64,6 @@ begin
     if Process.ClassOf[(Size + ClassStep - 1) div ClassStep] <> SizeToClass(Size) then
       Inc(Wrong);
   Same(0, Wrong, 'sizes that differ');
-end;
-
-procedure TSizeClassesTests.WasteIsAtMost15BytesUpTo128;
-begin
-  Same(0, CountWasteful(1, FineLimit, BlockAlignment - 1, NoShare), 'sizes that waste more');
-end;
-
-procedure TSizeClassesTests.WasteIsAtMostAnEighthAbove128AndAQuarterAndALineAbove8K;
-begin
-  Same(0, CountWasteful(FineLimit + 1, CoarseLimit, 0, 8), 'sizes that waste more');
-  Same(0, CountWasteful(CoarseLimit + 1, MaxClassSize, CacheLineSize, 4),
-    'sizes above 8 KB that waste more');
 end;
 
 procedure TSizeClassesTests.BlocksAbove8KBeginAtSixteenPlacesOfAPageUnlessTheyArePowersOfTwo;

@@ -13,20 +13,25 @@ type
   TPatternsTests = class(TLaneTest)
   strict private
     Bytes: array[0..799] of Byte;
+    Random: TGenerator;
     procedure Clear;
     function At(Shift: NativeUInt): PByte;
+  protected
+    procedure SetUp; override;
   published
     procedure FillWritesEachByteAndNoOther;
     procedure WrongByteIsFoundAtEachPlace;
     procedure BytesBesideDoNotCount;
-    procedure FetchFaultsNowhere;
+    procedure LengthEndsAtTheWrongByte;
+    procedure WrongByteAroundABlockIsFound;
+    procedure FetchFaultsNowhereAndChangesNoByte;
     procedure LongZerosEndWhereTheyShould;
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Patterns;
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Patterns;
 
 const
   Value = $5A;
@@ -34,6 +39,11 @@ const
   Longest = 530; // more than the run-time library is called for
   Margin = 64;
   Shifts: array[0..2] of NativeUInt = (0, 1, 15);
+
+procedure TPatternsTests.SetUp;
+begin
+  Random.Start(TestSeed);
+end;
 
 procedure TPatternsTests.Clear;
 begin
@@ -65,20 +75,20 @@ end;
 
 procedure TPatternsTests.WrongByteIsFoundAtEachPlace;
 var
-  Size, Place: NativeUInt;
+  Shift, Size, Place: NativeUInt;
 begin
-  Clear;
-  PatternFill(At(0), Longest, Value);
-  for Size := 0 to Longest do
-  begin
-    AssertTrue('whole', PatternIsWhole(At(0), Size, Value));
-    for Place := 1 to Size do
+  PatternFill(@Bytes, SizeOf(Bytes), Value);
+  for Shift in Shifts do
+    for Size := 0 to Longest do
     begin
-      At(0)[Place - 1] := Other;
-      AssertFalse('damaged', PatternIsWhole(At(0), Size, Value));
-      At(0)[Place - 1] := Value;
+      AssertTrue('whole', PatternIsWhole(At(Shift), Size, Value));
+      for Place := 1 to Size do
+      begin
+        At(Shift)[Place - 1] := Other;
+        AssertFalse('damaged', PatternIsWhole(At(Shift), Size, Value));
+        At(Shift)[Place - 1] := Value;
+      end;
     end;
-  end;
 end;
 
 procedure TPatternsTests.BytesBesideDoNotCount;
@@ -94,15 +104,68 @@ begin
     end;
 end;
 
-// Not even in the first page.
-procedure TPatternsTests.FetchFaultsNowhere;
+procedure TPatternsTests.LengthEndsAtTheWrongByte;
 var
-  Size: NativeUInt;
+  Bytes: array[0..1100] of Byte;
+  Turn, First, Size, Damage: Integer;
 begin
-  Clear;
-  for Size := 1 to 2 * Longest do
-    PatternFetch(nil, PByte(Size), Size);
-  Same(Other, Bytes[0], 'a byte');
+  for Turn := 1 to 2000 do
+  begin
+    FillChar(Bytes, SizeOf(Bytes), 1);
+    First := Random.Below(20);
+    Size := Random.Below(100);
+    FillChar(Bytes[First], Size, $C5);
+    Same(Size, PatternLength(@Bytes[First], Size, $C5), 'length');
+    Damage := Random.Below(100);
+    Bytes[First + Damage] := Bytes[First + Damage] xor (1 shl Random.Below(8));
+    if Damage < Size then
+      Same(Damage, PatternLength(@Bytes[First], Size, $C5), 'length before the damage')
+    else
+      Same(Size, PatternLength(@Bytes[First], Size, $C5), 'length');
+  end;
+end;
+
+procedure TPatternsTests.WrongByteAroundABlockIsFound;
+var
+  Bytes: array[0..700] of Byte;
+  Turn, First, Size, Behind, Damage: Integer;
+begin
+  for Turn := 1 to 4000 do
+  begin
+    FillChar(Bytes, SizeOf(Bytes), 1);
+    First := Random.Below(20) + AroundBefore;
+    Size := Random.Below(300);
+    Behind := Random.Below(270) + AroundBehind;
+    FillChar(Bytes[First - AroundBefore], AroundBefore, $C5);
+    FillChar(Bytes[First + Size], Behind, $C5);
+    AssertTrue(Format('%d bytes, %d behind', [Size, Behind]),
+      PatternIsAround(@Bytes[First], Size, Behind, $C5));
+    Damage := Random.Below(AroundBefore + Behind) - AroundBefore;
+    if Damage >= 0 then
+      Inc(Damage, Size);
+    Bytes[First + Damage] := Bytes[First + Damage] xor (1 shl Random.Below(8));
+    AssertFalse(Format('byte %d, %d bytes, %d behind', [Damage, Size, Behind]),
+      PatternIsAround(@Bytes[First], Size, Behind, $C5));
+  end;
+end;
+
+procedure TPatternsTests.FetchFaultsNowhereAndChangesNoByte;
+const
+  // No page of a program lies there.
+  Outside: array[0..3] of PByte = (nil, PByte(1), PByte(NativeUInt(1) shl (SizeOf(Pointer) * 8 - 2)),
+    PByte(High(NativeUInt) - 2000));
+var
+  Bytes: array[0..1100] of Byte;
+  Size, Index: Integer;
+begin
+  FillChar(Bytes, SizeOf(Bytes), $C5);
+  for Size := 1 to 1100 do
+    for Index := 0 to High(Outside) do
+    begin
+      PatternFetch(Outside[Index], @Bytes, Size);
+      PatternFetch(@Bytes, Outside[Index], Size);
+    end;
+  AssertTrue('unchanged', PatternIsWhole(@Bytes, SizeOf(Bytes), $C5));
 end;
 
 // Whole pages of a long range are purged, of whatever size: the call would purge a part of one whole.

@@ -410,16 +410,6 @@ begin
   AssertEquals('blocks', 50, Heap.Objects['leaks'].Int64s['objects']);
 end;
 
-function ContentsOf(const FileName: string): string;
-var
-  Lines: TStringList;
-begin
-  Lines := TStringList.Create;
-  Lines.LoadFromFile(FileName);
-  Result := Lines.Text;
-  Lines.Free;
-end;
-
 procedure THeapProfileTests.LeaksAreKnownWhereTheyWereLookedFor;
 var
   Files: TStringList;
@@ -431,8 +421,8 @@ begin
   Files := Planted.FilesOf('.json');
   try
     AssertEquals('reports', 3, Files.Count);
-    AssertTrue('before the end', Pos('leak_space', ContentsOf(Files[0])) = 0);
-    AssertTrue('at the end', Pos('leak_space', ContentsOf(Files[2])) > 0);
+    AssertTrue('before the end', Pos('leak_space', ReadText(Files[0])) = 0);
+    AssertTrue('at the end', Pos('leak_space', ReadText(Files[2])) > 0);
   finally
     Files.Free;
   end;

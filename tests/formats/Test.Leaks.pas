@@ -917,26 +917,16 @@ begin
   end;
 end;
 
-// The lines of the text that begin with Start.
-function CountLines(const Text, Start: string): Integer;
-var
-  Line: string;
-begin
-  Result := 0;
-  for Line in Text.Split([#10]) do
-    Inc(Result, Ord(Line.StartsWith(Start)));
-end;
-
 procedure TLeaksTests.HeaptrcHasEachBlock;
 var
   Text: string;
 begin
   Leaking.Run('leaks,leaks:format=heaptrc', ['objects']);
   Text := Leaking.Written('.trc');
-  Same(1, CountLines(Text, 'Heap dump by heaptrc unit of ' + Leaking.ReportedPath), 'head');
-  Same(1, CountLines(Text, Format('14 unfreed memory blocks : %d',
+  Same(1, LinesFrom(Text, 'Heap dump by heaptrc unit of ' + Leaking.ReportedPath), 'head');
+  Same(1, LinesFrom(Text, Format('14 unfreed memory blocks : %d',
     [12 * Sizes.FooBlock + 2 * RootBlock])), 'counts');
-  Same(14, CountLines(Text, 'Call trace for block $'), 'blocks');
+  Same(14, LinesFrom(Text, 'Call trace for block $'), 'blocks');
 end;
 
 procedure TLeaksTests.HeaptrcHasStacksInDebugMode;
@@ -945,8 +935,8 @@ var
 begin
   Leaking.Run('leaks,debug,leaks:format=heaptrc', ['objects']);
   Text := Leaking.Written('.trc');
-  Same(14, CountLines(Text, 'Call trace for block $'), 'blocks');
-  AtLeast(28, CountLines(Text, '  $'), 'frames');
+  Same(14, LinesFrom(Text, 'Call trace for block $'), 'blocks');
+  AtLeast(28, LinesFrom(Text, '  $'), 'frames');
   AssertTrue(Pos(Format('LEAKING.LEAKOBJECTS,  line %d of Leaking.lpr',
     [Leaking.PlantedLine('leak')]), Text) > 0);
 end;

@@ -41,25 +41,15 @@ begin
     Program_ := TTestProgram.Create('LimitReports', '-O1 -gl -Xs-');
 end;
 
-// How often a line of the text begins with Start.
-function LinesWith(const Start, Text: string): Integer;
-var
-  Line: string;
-begin
-  Result := 0;
-  for Line in Text.Split([#10]) do
-    Inc(Result, Ord(Line.StartsWith(Start)));
-end;
-
 // Headline comes Times times, the holder of the memory once, with class, line and retainer.
 procedure TLimitReportsTests.NamesHolder(const Headline: string; Times: Integer);
 var
   Line: string;
 begin
   Program_.EndedWith(0);
-  Same(Times, LinesWith(Headline, Program_.Errors), Headline + ' in ' + Program_.Errors);
-  Same(1, LinesWith(Sampled, Program_.Errors), 'reports by call site in ' + Program_.Errors);
-  Same(1, LinesWith(Listed, Program_.Errors), 'reports of blocks');
+  Same(Times, LinesFrom(Program_.Errors, Headline), Headline + ' in ' + Program_.Errors);
+  Same(1, LinesFrom(Program_.Errors, Sampled), 'reports by call site in ' + Program_.Errors);
+  Same(1, LinesFrom(Program_.Errors, Listed), 'reports of blocks');
   Line := 'LimitReports.lpr:' + IntToStr(Program_.PlantedLine('page'));
   Has(' % of it was allocated at ' + Line, Program_.Errors);
   Has(' LimitReports.TCachedPage: ', Program_.Errors);
@@ -92,8 +82,8 @@ procedure TLimitReportsTests.WithoutTheSettingThreeGroupsAreNamed;
 begin
   Program_.Run('limit=8M', ['12']);
   Program_.EndedWith(0);
-  Same(2, LinesWith('Memory limit reached: ', Program_.Errors), 'reports');
-  Same(0, LinesWith(Sampled, Program_.Errors) + LinesWith(Listed, Program_.Errors), 'long ones');
+  Same(2, LinesFrom(Program_.Errors, 'Memory limit reached: '), 'reports');
+  Same(0, LinesFrom(Program_.Errors, Sampled) + LinesFrom(Program_.Errors, Listed), 'long ones');
   Has(' x LimitReports.TCachedPage, ', Program_.Errors);
 end;
 

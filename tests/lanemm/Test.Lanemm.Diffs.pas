@@ -9,14 +9,8 @@ uses
   fpJson, Test.Lanemm.Tools;
 
 type
-  /// Tests that write a file.
-  TFilesTest = class(TLanemmTest)
-  protected
-    procedure WriteText(const FileName, Text: string);
-  end;
-
   /// What fails a pipeline, and how it is shown.
-  TDiffTests = class(TFilesTest)
+  TDiffTests = class(TLanemmTest)
   published
     procedure GrowthOverTheLimitHasAnExitCode;
     procedure AProfileWithoutSitesIsNothing;
@@ -30,7 +24,7 @@ type
   end;
 
   /// Files for the viewer of valgrind's DHAT.
-  TDhatTests = class(TFilesTest)
+  TDhatTests = class(TLanemmTest)
   private
     function Site: TJSONObject;
   protected
@@ -46,16 +40,6 @@ implementation
 
 uses
   SysUtils, Classes, testregistry, jsonparser, DOM, XMLRead;
-
-procedure TFilesTest.WriteText(const FileName, Text: string);
-var
-  Lines: TStringList;
-begin
-  Lines := TStringList.Create;
-  Lines.Text := Text;
-  Lines.SaveToFile(Built + FileName);
-  Lines.Free;
-end;
 
 // ---------------------------------------------------------------------------- TDiffTests
 

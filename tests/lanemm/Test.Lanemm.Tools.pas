@@ -55,6 +55,8 @@ type
     function Item(Json: TJSONObject; const List, Key, Value: string): TJSONObject;
     /// Fails unless the exit code was Code and Part is in the error.
     procedure Refused(Code: Integer; const Part: string);
+    /// Writes a file in the folder Built.
+    procedure WriteText(const FileName, Text: string);
   end;
 
   /// The same for one planted program, which ends with the test.
@@ -255,6 +257,16 @@ procedure TLanemmTest.Refused(Code: Integer; const Part: string);
 begin
   Has(Part, Errors);
   Same(Code, ExitStatus, 'exit code');
+end;
+
+procedure TLanemmTest.WriteText(const FileName, Text: string);
+var
+  Lines: TStringList;
+begin
+  Lines := TStringList.Create;
+  Lines.Text := Text;
+  Lines.SaveToFile(Built + FileName);
+  Lines.Free;
 end;
 
 // ---------------------------------------------------------------------------- TPlantedTest

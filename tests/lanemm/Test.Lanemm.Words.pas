@@ -99,16 +99,6 @@ const
   // Slices of three blocks of 1,000,000 bytes.
   LargeSlices = 3 * 16;
 
-procedure WriteText(const FileName, Text: string);
-var
-  Lines: TStringList;
-begin
-  Lines := TStringList.Create;
-  Lines.Text := Text;
-  Lines.SaveToFile(Built + FileName);
-  Lines.Free;
-end;
-
 // ---------------------------------------------------------------------------- TCoreTests
 
 var

@@ -8,7 +8,7 @@ program ChargedMemory;
 {$mode delphi}{$H+}
 
 uses
-  LaneMM, SysUtils, BaseUnix, Forking, MemoryGroup, Promises;
+  LaneMM, SysUtils, MemoryGroup, ProcessInGroup, Promises;
 
 const
   Megabyte = 1 shl 20;
@@ -82,24 +82,6 @@ begin
   Result := Ord(BrokenCount > 0);
 end;
 
-var
-  Group: TGroupFolder;
-  Child: TPid;
-  Status: LongInt;
 begin
-  Group := GroupMake(IntToStr(FpGetPid));
-  Flush(Output);
-  Child := ForkProcess;
-  if Child = 0 then
-  begin
-    Status := PurgeInGroup(Group);
-    Flush(Output);
-    FpExit(Status);
-  end;
-  FpWaitPid(Child, Status, 0);
-  GroupRemove(Group);
-  Expect(WIfExited(Status), 'the process ends by itself');
-  if BrokenCount > 0 then
-    Finish;
-  Halt(WExitStatus(Status));
+  RunInGroup(PurgeInGroup);
 end.

@@ -5,7 +5,7 @@ program Contained;
 {$mode delphi}{$H+}
 
 uses
-  LaneMM, cthreads, BaseUnix, SysUtils, Forking, MemoryGroup, Promises;
+  LaneMM, cthreads, SysUtils, MemoryGroup, ProcessInGroup, Promises;
 
 const
   Megabyte = 1 shl 20;
@@ -40,7 +40,7 @@ begin
 end;
 
 /// Returns the exit code.
-function RunInGroup(const Group: TGroupFolder): Integer;
+function FillGroup(const Group: TGroupFolder): Integer;
 var
   Index: Integer;
   Start: QWord;
@@ -61,23 +61,6 @@ begin
   Result := Ord(BrokenCount > 0);
 end;
 
-var
-  Group: TGroupFolder;
-  Child: TPid;
-  Status: LongInt;
 begin
-  Group := GroupMake(IntToStr(FpGetPid));
-  Child := ForkProcess;
-  if Child = 0 then
-  begin
-    Status := RunInGroup(Group);
-    Flush(Output);
-    FpExit(Status);
-  end;
-  FpWaitPid(Child, Status, 0);
-  GroupRemove(Group);
-  Expect(WIfExited(Status), 'the process ends by itself');
-  if BrokenCount > 0 then
-    Finish;
-  Halt(WExitStatus(Status));
+  RunInGroup(FillGroup);
 end.

@@ -1,4 +1,4 @@
-/// Tests of LaneMM.SettingsState, LaneMM.UnwindCache, LaneMM.BacktraceTable and LaneMM.Patterns.
+/// Tests of LaneMM.SettingsState, LaneMM.UnwindCache and LaneMM.BacktraceTable.
 unit Test.UnwindCache;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -51,11 +51,6 @@ type
     procedure CallersOfAUsedBacktraceAreKept;
     procedure NumbersFromBeforeASweepAreNotHandedOut;
     procedure SweepsMixNoBacktraces;
-    procedure PatternsAreWrittenToTheByte;
-    procedure PatternsAreReadToTheByte;
-    procedure PatternsAreComparedToTheByte;
-    procedure PatternsAroundABlockAreComparedToTheByte;
-    procedure FetchingNeverFaultsAndChangesNoByte;
   end;
 
 implementation
@@ -571,109 +566,6 @@ begin
   AssertTrue(UnwindCacheTake(Cache, Frame, StackEnd(Frame)) <> Mark);
   AssertTrue(Cache.Steps[0].Number <> Mark);
   Same(Stacks.Sweeps, Cache.Sweeps, 'sweeps');
-end;
-
-procedure TUnwindCacheTests.PatternsAreWrittenToTheByte;
-var
-  Bytes: array[0..1100] of Byte;
-  Turn, First, Size, Index, Wrong: Integer;
-begin
-  for Turn := 1 to 500 do
-  begin
-    FillChar(Bytes, SizeOf(Bytes), 1);
-    First := Random.Below(20);
-    Size := Random.Below(1050);
-    PatternFill(@Bytes[First], Size, $C5);
-    Wrong := 0;
-    for Index := 0 to High(Bytes) do
-      Inc(Wrong, Ord((Bytes[Index] = $C5) <> ((Index >= First) and (Index < First + Size))));
-    Same(0, Wrong, Format('wrong bytes with %d bytes from %d on', [Size, First]));
-  end;
-end;
-
-procedure TUnwindCacheTests.PatternsAreReadToTheByte;
-var
-  Bytes: array[0..1100] of Byte;
-  Turn, First, Size, Damage: Integer;
-begin
-  for Turn := 1 to 2000 do
-  begin
-    FillChar(Bytes, SizeOf(Bytes), 1);
-    First := Random.Below(20);
-    Size := Random.Below(100);
-    FillChar(Bytes[First], Size, $C5);
-    Same(Size, PatternLength(@Bytes[First], Size, $C5), 'length');
-    Damage := Random.Below(100);
-    Bytes[First + Damage] := Bytes[First + Damage] xor (1 shl Random.Below(8));
-    if Damage < Size then
-      Same(Damage, PatternLength(@Bytes[First], Size, $C5), 'length before the damage')
-    else
-      Same(Size, PatternLength(@Bytes[First], Size, $C5), 'length');
-  end;
-end;
-
-procedure TUnwindCacheTests.PatternsAreComparedToTheByte;
-var
-  Bytes: array[0..1100] of Byte;
-  Turn, First, Size, Damage: Integer;
-begin
-  for Turn := 1 to 4000 do
-  begin
-    FillChar(Bytes, SizeOf(Bytes), 1);
-    First := Random.Below(20);
-    Size := Turn mod 1050;
-    FillChar(Bytes[First], Size, $C5);
-    AssertTrue(Format('%d bytes', [Size]), PatternIsWhole(@Bytes[First], Size, $C5));
-    if Size = 0 then
-      Continue;
-    Damage := Random.Below(Size);
-    Bytes[First + Damage] := Bytes[First + Damage] xor (1 shl Random.Below(8));
-    AssertFalse(Format('byte %d of %d bytes', [Damage, Size]),
-      PatternIsWhole(@Bytes[First], Size, $C5));
-  end;
-end;
-
-procedure TUnwindCacheTests.PatternsAroundABlockAreComparedToTheByte;
-var
-  Bytes: array[0..700] of Byte;
-  Turn, First, Size, Behind, Damage: Integer;
-begin
-  for Turn := 1 to 4000 do
-  begin
-    FillChar(Bytes, SizeOf(Bytes), 1);
-    First := Random.Below(20) + AroundBefore;
-    Size := Random.Below(300);
-    Behind := Random.Below(270) + AroundBehind;
-    FillChar(Bytes[First - AroundBefore], AroundBefore, $C5);
-    FillChar(Bytes[First + Size], Behind, $C5);
-    AssertTrue(Format('%d bytes, %d behind', [Size, Behind]),
-      PatternIsAround(@Bytes[First], Size, Behind, $C5));
-    Damage := Random.Below(AroundBefore + Behind) - AroundBefore;
-    if Damage >= 0 then
-      Inc(Damage, Size);
-    Bytes[First + Damage] := Bytes[First + Damage] xor (1 shl Random.Below(8));
-    AssertFalse(Format('byte %d, %d bytes, %d behind', [Damage, Size, Behind]),
-      PatternIsAround(@Bytes[First], Size, Behind, $C5));
-  end;
-end;
-
-procedure TUnwindCacheTests.FetchingNeverFaultsAndChangesNoByte;
-const
-  // No page of a program lies there.
-  Outside: array[0..3] of PByte = (nil, PByte(1), PByte(NativeUInt(1) shl (SizeOf(Pointer) * 8 - 2)),
-    PByte(High(NativeUInt) - 2000));
-var
-  Bytes: array[0..1100] of Byte;
-  Size, Index: Integer;
-begin
-  FillChar(Bytes, SizeOf(Bytes), $C5);
-  for Size := 1 to 1100 do
-    for Index := 0 to High(Outside) do
-    begin
-      PatternFetch(Outside[Index], @Bytes, Size);
-      PatternFetch(@Bytes, Outside[Index], Size);
-    end;
-  AssertTrue('unchanged', PatternIsWhole(@Bytes, SizeOf(Bytes), $C5));
 end;
 
 initialization

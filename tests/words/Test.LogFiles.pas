@@ -87,16 +87,10 @@ end;
 
 // The contents of a file in that folder; '' when it is missing.
 function TLogFilesTests.Content(const Name: string): string;
-var
-  Lines: TStringList;
 begin
   Result := '';
-  if not FileExists(Program_.Folder + 'DamagedEnd.d/' + Name) then
-    Exit;
-  Lines := TStringList.Create;
-  Lines.LoadFromFile(Program_.Folder + 'DamagedEnd.d/' + Name);
-  Result := Lines.Text;
-  Lines.Free;
+  if FileExists(Program_.Folder + 'DamagedEnd.d/' + Name) then
+    Result := ReadText(Program_.Folder + 'DamagedEnd.d/' + Name);
 end;
 
 // The log is in the current folder, and the program has ended as ever.
