@@ -102,7 +102,6 @@ type
     procedure EndItems;
     procedure CollectBlocks;
     procedure MarkRegion(Region: PRegion; const Registers: TArray<TRegisters>);
-    procedure MarkRange(First, Limit: UInt64);
     procedure MarkRoots(const Registers: TArray<TRegisters>);
     procedure MarkOthers(Known: TAddressSet);
     function LeakAt(const Block: TBlockFound; out Index: Integer): Boolean;
@@ -217,21 +216,6 @@ end;
 
 // ---------------------------------------------------------------------------- what the program reaches
 
-// Marks from First up to Limit, without LaneMM's memory.
-procedure TLook.MarkRange(First, Limit: UInt64);
-var
-  Range: TRange;
-begin
-  for Range in Own do
-    if (First < Range.Limit) and (Range.First < Limit) then
-    begin
-      if First < Range.First then
-        RetainersMark(Snapshot, First, Range.First, nsRunning);
-      First := Range.Limit;
-    end;
-  RetainersMark(Snapshot, First, Limit, nsRunning);
-end;
-
 // Returns whether what lies before the region cannot be read: the guard below a stack.
 function HasGuard(Target: TTarget; Region: PRegion): Boolean;
 var
@@ -247,6 +231,7 @@ const
 var
   Each: TRegisters;
   First, Stack: UInt64;
+  Part: TRange;
 begin
   First := Region^.First;
   for Each in Registers do
@@ -255,7 +240,8 @@ begin
     if (Stack > First) and (Stack < Region^.Limit) and HasGuard(Image.Target, Region) then
       First := Stack and not UInt64(SizeOf(UInt64) - 1);
   end;
-  MarkRange(First, Image.Target.ReadableLimit(Region));
+  for Part in PartsOutside(Own, First, Image.Target.ReadableLimit(Region)) do
+    RetainersMark(Snapshot, Part.First, Part.Limit, nsRunning);
 end;
 
 procedure TLook.MarkRoots(const Registers: TArray<TRegisters>);

@@ -18,6 +18,8 @@ type
 
 /// Returns LaneMM's memory, by address.
 function OwnRanges(Image: THeapImage): TRanges;
+/// Returns what is in none of Own of the memory from First up to Limit.
+function PartsOutside(const Own: TRanges; First, Limit: UInt64): TRanges;
 
 implementation
 
@@ -76,6 +78,22 @@ begin
   for Index := 0 to High(Image.Heaps) do
     AddRange(Result, Image.Heaps[Index].Address, SizeOf(THeap));
   AddTaken(Image, Result);
+end;
+
+function PartsOutside(const Own: TRanges; First, Limit: UInt64): TRanges;
+var
+  Range: TRange;
+begin
+  Result := nil;
+  for Range in Own do
+    if (First < Range.Limit) and (Range.First < Limit) then
+    begin
+      if First < Range.First then
+        AddRange(Result, First, Range.First - First);
+      First := Range.Limit;
+    end;
+  if First < Limit then
+    AddRange(Result, First, Limit - First);
 end;
 
 end.

@@ -27,6 +27,7 @@ type
   private
     Image: THeapImage;
     Buffer: TBytes;
+    procedure ReadData(var Block: TBlockFound);
     procedure VisitSpan(Run: PRun; Visit: TBlockVisit);
     procedure VisitLarge(Run: PRun; Visit: TBlockVisit);
     procedure VisitDebug(Run: PRun; Visit: TBlockVisit);
@@ -100,6 +101,17 @@ begin
   end;
 end;
 
+// Reads the contents of a block that is not too long.
+procedure TWalker.ReadData(var Block: TBlockFound);
+begin
+  Block.Data := nil;
+  if Block.Size > MostRead then
+    Exit;
+  SetLength(Buffer, Block.Size);
+  if Image.Target.ReadAll(Block.Address, Pointer(Buffer), Block.Size) then
+    Block.Data := Pointer(Buffer);
+end;
+
 procedure TWalker.VisitLarge(Run: PRun; Visit: TBlockVisit);
 var
   Block: TBlockFound;
@@ -108,12 +120,7 @@ begin
   Block.Address := Run^.Address;
   Block.Size := Run^.Span^.BlockSize;
   Block.Run := Run;
-  if Block.Size <= MostRead then
-  begin
-    SetLength(Buffer, Block.Size);
-    if Image.Target.ReadAll(Block.Address, Pointer(Buffer), Block.Size) then
-      Block.Data := Pointer(Buffer);
-  end;
+  ReadData(Block);
   Visit(Block);
 end;
 
@@ -146,13 +153,7 @@ begin
     Block.Size := Records[Index].Size;
     Block.IsFree := DebugStateOf(Records[Index].State) <> dsInUse;
     Block.Debug := @Records[Index];
-    Block.Data := nil;
-    if Block.Size <= MostRead then
-    begin
-      SetLength(Buffer, Block.Size);
-      if Image.Target.ReadAll(Block.Address, Pointer(Buffer), Block.Size) then
-        Block.Data := Pointer(Buffer);
-    end;
+    ReadData(Block);
     Visit(Block);
   end;
 end;

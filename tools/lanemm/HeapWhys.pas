@@ -67,7 +67,6 @@ type
     function Find(Word: UInt64): Integer;
     procedure See(Word, Place: UInt64; From: Integer);
     procedure SeeRange(First, Limit: UInt64; From: Integer);
-    procedure SeeOutside(First, Limit: UInt64);
     procedure SeeRegions(OfModules: Boolean);
     procedure FollowAll;
     function NumberOf(const Name: string): Integer;
@@ -243,32 +242,20 @@ begin
   end;
 end;
 
-// SeeRange of memory outside of the heap, without LaneMM's own.
-procedure TWhys.SeeOutside(First, Limit: UInt64);
-var
-  Range: TRange;
-begin
-  for Range in Own do
-    if (First < Range.Limit) and (Range.First < Limit) then
-    begin
-      SeeRange(First, Range.First, -1);
-      First := Range.Limit;
-    end;
-  SeeRange(First, Limit, -1);
-end;
-
 // Sees variables of modules, or all other memory that can be written, such as stacks.
 procedure TWhys.SeeRegions(OfModules: Boolean);
 var
   Index: Integer;
   Region: PRegion;
+  Part: TRange;
 begin
   for Index := 0 to Image.Target.RegionCount - 1 do
   begin
     Region := Image.Target.Regions[Index];
     if Region^.IsReadable and Region^.IsWritable and ((Region^.Module <> '') = OfModules)
       and not Region^.Path.StartsWith('/dev/') then
-      SeeOutside(Region^.First, Image.Target.ReadableLimit(Region));
+      for Part in PartsOutside(Own, Region^.First, Image.Target.ReadableLimit(Region)) do
+        SeeRange(Part.First, Part.Limit, -1);
   end;
 end;
 
