@@ -56,8 +56,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, testregistry, LaneMM.Atomic, LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.Unwind,
-  LaneMM.Patterns;
+  SysUtils, Classes, testregistry, LaneMM.Atomic, LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.Unwind;
 
 const
   // Not so many that the table of stacks is full.
