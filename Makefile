@@ -332,8 +332,8 @@ test-roots-12 test-roots-13:
 	@sh tests/packages/roots.sh $(@:test-roots-%=%)
 
 test-floor: #: the C library on the oldest glibc that it runs on, and with musl; needs root
-	@sh tools/need.sh fpc gcc mmdebstrap musl-gcc
-	@sh tests/packages/run.sh floor
+	@sh tools/need.sh fpc gcc mmdebstrap musl-gcc sources bzip2
+	@sh tests/packages/run.sh floor musl
 
 test-formats: #: bills of materials and workflows, by the tools of their formats
 	@sh tools/need.sh fpc gcc git xz venv go shellcheck

@@ -12,6 +12,7 @@ set -eu
 . "$(dirname "$0")/../tools/begin.sh"
 work=$(pwd)/build/compiler
 mkdir -p "$work/logs"
+. tools/package-sources.sh
 
 say() {
   echo "compiler-source: $*" >&2
@@ -21,26 +22,6 @@ fail() {
   [ -z "${2-}" ] || tail -n 5 "$2" >&2
   say "$1"
   exit 1
-}
-
-# Runs apt-get on the machine's package sources turned into sources of source packages, with
-# lists and cache of its own.
-private_apt() {
-  apt-get -qq -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/apt/sources" \
-    -o Dir::State::Lists="$work/apt/lists" -o Dir::Cache="$work/apt/cache" \
-    -o APT::Sandbox::User="$(id -un)" -o Acquire::Retries=5 "$@"
-}
-
-write_package_sources() {
-  rm -rf "$work/apt"
-  mkdir -p "$work/apt/sources" "$work/apt/lists/partial" "$work/apt/cache/archives/partial"
-  for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
-    [ ! -f "$list" ] || sed -n 's/^deb /deb-src /p' "$list" >> "$work/apt/sources/all.list"
-  done
-  for list in /etc/apt/sources.list.d/*.sources; do
-    [ ! -f "$list" ] || sed 's/^Types:.*/Types: deb-src/' "$list" \
-      > "$work/apt/sources/$(basename "$list")"
-  done
 }
 
 # Fetches the source package of the compiler that is installed here, or else the newest one.

@@ -4,8 +4,8 @@
 #   sh tests/packages/run.sh [PART...]
 #
 # PART is fpmake, dist, debian, redis or pages, which need no network but the packages of Debian; all of them
-# without any. Two more need more: floor (Debian 11), formats (PyPI and Go's proxy). The last line is the sum
-# of all tests, `N passed, N failed`.
+# without any. Three more need more: floor (Debian 11), musl (sources of Debian, two minutes), formats (PyPI and
+# Go's proxy). The last line is the sum of all tests, `N passed, N failed`.
 set -eu
 . "$(dirname "$0")/../../tools/begin.sh"
 mkdir -p build/packages
