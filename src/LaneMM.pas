@@ -294,11 +294,11 @@ procedure LaneMM_Trim;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Walk, LaneMM.Purge, LaneMM.Engine, LaneMM.Text,
-  LaneMM.Messages, LaneMM.LogFile, LaneMM.Events, LaneMM.Settings, LaneMM.Unwind, LaneMM.Modules,
-  LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.EventLog, LaneMM.Profile, LaneMM.DebugState,
-  LaneMM.Debug, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.Leaks, LaneMM.Watch,
-  LaneMM.SingleBlocks, LaneMM.AlignedBlocks, LaneMM.Mailbox, LaneMM.Pressure;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Walk, LaneMM.Purge, LaneMM.Engine,
+  LaneMM.Text, LaneMM.Messages, LaneMM.LogFile, LaneMM.Events, LaneMM.Settings, LaneMM.Unwind,
+  LaneMM.Modules, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.EventLog, LaneMM.Profile,
+  LaneMM.DebugState, LaneMM.Debug, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.Leaks,
+  LaneMM.Watch, LaneMM.SingleBlocks, LaneMM.AlignedBlocks, LaneMM.Mailbox, LaneMM.Pressure;
 
 function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 begin
@@ -675,8 +675,7 @@ var
 begin
   Length := 0;
   if Path <> nil then
-    while Path[Length] <> #0 do
-      Inc(Length);
+    Length := TextLength(Path);
   Result := Length <= High(Settings.LogPath);
   if not Result then
     Exit;

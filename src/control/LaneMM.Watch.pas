@@ -561,10 +561,7 @@ begin
     Settings.Values[opBlackBox] := 0;
     Settings.Values[opLimitReport] := 0;
   end;
-  if IsSet(opContention) then
-    LockProfileStart
-  else
-    LockProfileStop;
+  LockProfileApply;
   if IsSet(opBlackBox) and not BlackBoxStart then
     Settings.Values[opBlackBox] := 0;
   WatchFrees;

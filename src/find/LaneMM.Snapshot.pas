@@ -163,13 +163,12 @@ function SnapshotOrder(const Snapshot: TSnapshot; RootsFirst: Boolean; out Count
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.Text,
+  LaneMM.Layout, LaneMM.Bits, LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.Text,
   LaneMM.ReportState, LaneMM.DebugThreads, LaneMM.Groups, LaneMM.Containers, LaneMM.BacktraceTable;
 
 const
   SlotCount = GroupLimit * 2;
   TotalLimit = 1024;
-  Multiplier = NativeUInt({$if SizeOf(Pointer) = 8} $9E3779B97F4A7C15 {$else} $9E3779B9 {$ifend});
   // Spare nodes for blocks that other threads allocate during the walk.
   SpareNodes = 4096;
   MostNodes = NativeUInt(1) shl 28;
@@ -379,7 +378,7 @@ end;
 function SlotOf(const Key: TGroup): Cardinal;
 begin
   Result := ((Key.ClassId xor Key.Region xor (Key.BlockSize shl 4)
-    xor (NativeUInt(Key.Stack) shl 3) xor NativeUInt(Ord(Key.Kind))) * Multiplier)
+    xor (NativeUInt(Key.Stack) shl 3) xor NativeUInt(Ord(Key.Kind))) * SpreadFactor)
     shr (SizeOf(Pointer) * 4) mod SlotCount;
 end;
 

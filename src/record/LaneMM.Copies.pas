@@ -69,12 +69,6 @@ begin
   Heap^.Notes.LastGotSize := Size;
 end;
 
-// Ends the chain of a block; returns whether it had one.
-function TakesFromChain(P: Pointer): Boolean;
-begin
-  Result := CompareAndSwap(ChainOf(P)^, NativeUInt(P), 0);
-end;
-
 // P is freed, next after Notes.LastGot was allocated.
 procedure SeeCopy(var Notes: TThreadNotes; P: Pointer);
 var
@@ -89,7 +83,7 @@ begin
   Size := BlockUsableSize(P);
   if (Size >= GotSize) or (GotSize div MostGrowth > Size) then
     Exit;
-  if TakesFromChain(P) then
+  if CompareAndSwap(ChainOf(P)^, NativeUInt(P), 0) then // ends the chain of a block that has one
     GrowthCountCopy(Size, GotSize);
   StoreRelease(ChainOf(Got)^, NativeUInt(Got));
 end;

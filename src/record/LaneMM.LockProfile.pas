@@ -2,8 +2,8 @@
 //
 // Owns:       Hooks.LockMiss; Observe.LockMisses, RemoteFrees.
 // Invariants: nothing is counted while Hooks.LockMiss and RemoteFree are nil.
-// Callers:    LockProfileStart, LockProfileStop: any thread. LockProfileForget: the one thread of
-//             a child process. The rest: slow paths of the manager.
+// Callers:    LockProfileApply: any thread. LockProfileForget: the one thread of a child process.
+//             The rest: slow paths of the manager.
 // Progress:   lock-free, as LaneMM.CallSites.
 unit LaneMM.LockProfile;
 
@@ -11,10 +11,8 @@ unit LaneMM.LockProfile;
 
 interface
 
-/// Starts counting the locks that threads find taken.
-procedure LockProfileStart;
-/// Stops counting; the counts stay.
-procedure LockProfileStop;
+/// Counts the locks that threads find taken while the setting `contention` is on; the counts stay.
+procedure LockProfileApply;
 /// Restarts the sampling of events, in a child process.
 procedure LockProfileForget;
 /// Counts the free of a remote block, by its size class and the number of the backtrace of its
@@ -24,8 +22,8 @@ procedure RemoteFreeCount(SizeClass, AllocStack: Cardinal);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Unwind, LaneMM.BacktraceTable,
-  LaneMM.ObserveState, LaneMM.CallSites;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.SettingsState, LaneMM.Unwind,
+  LaneMM.BacktraceTable, LaneMM.ObserveState, LaneMM.CallSites;
 
 // Returns the kind of the events of this lock.
 function KindOf(var Lock: TLock): TSiteKind;
@@ -70,14 +68,12 @@ begin
   Observe.LockMisses := 0;
 end;
 
-procedure LockProfileStart;
+procedure LockProfileApply;
 begin
-  Hooks.LockMiss := CountMiss;
-end;
-
-procedure LockProfileStop;
-begin
-  Hooks.LockMiss := nil;
+  if IsSet(opContention) then
+    Hooks.LockMiss := CountMiss
+  else
+    Hooks.LockMiss := nil;
 end;
 
 end.

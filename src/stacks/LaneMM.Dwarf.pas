@@ -55,7 +55,7 @@ procedure DwarfFindPlace(var Symbol: TSymbol; const Lines: TDwarfLines; Offset,
 implementation
 
 uses
-  LaneMM.Bits;
+  LaneMM.Bits, LaneMM.Text;
 
 type
   // The files or the folders of a unit.
@@ -277,7 +277,7 @@ end;
 // Returns the name of a file without its folders; nil when it is not known.
 function FileName(const Reading: TReading; Index: NativeUInt; out IsHeader: Boolean): PAnsiChar;
 var
-  Next, Path: PAnsiChar;
+  Path: PAnsiChar;
   Folder, None: NativeUInt;
 begin
   Path := nil;
@@ -294,13 +294,8 @@ begin
       Path := NameInList(Reading, Reading.Table.Folders.First, {HasFields} False, Folder, None);
   end;
   IsHeader := IsInLibrary(Result) or IsInLibrary(Path);
-  Next := Result;
-  while (Next <> nil) and (Next^ <> #0) do
-  begin
-    if Next^ = '/' then
-      Result := Next + 1;
-    Inc(Next);
-  end;
+  if Result <> nil then
+    Result := TextFileName(Result);
 end;
 
 // Applies the last row: it holds up to the address of the current one.

@@ -103,14 +103,9 @@ end;
 // Replaces the name of the file in Path by Folder and Name; returns False where they do not fit.
 function ReplaceName(var Path: TPath; const Folder: ShortString; Name: PAnsiChar): Boolean;
 var
-  Index, Start: NativeUInt;
+  Start: NativeUInt;
 begin
-  Start := 0;
-  for Index := 0 to High(Path) do
-    if Path[Index] = '/' then
-      Start := Index + 1
-    else if Path[Index] = #0 then
-      Break;
+  Start := TextFileName(@Path) - PAnsiChar(@Path);
   Result := Start + Length(Folder) + TextLength(Name) < High(Path);
   if not Result then
     Exit;

@@ -503,20 +503,10 @@ begin
 end;
 
 procedure SymbolAddOffset(var Text: TText; Symbol: PSymbol);
-var
-  Name, Next: PAnsiChar;
 begin
-  Next := Symbol^.Module;
-  if Next = nil then
+  if Symbol^.Module = nil then
     Exit;
-  Name := Next;
-  while Next^ <> #0 do
-  begin
-    if Next^ = '/' then
-      Name := Next + 1;
-    Inc(Next);
-  end;
-  TextAddChars(Text, Name);
+  TextAddChars(Text, TextFileName(Symbol^.Module));
   TextAdd(Text, '+0x');
   TextAddHex(Text, Symbol^.Offset, 1);
 end;

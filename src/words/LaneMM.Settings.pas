@@ -123,16 +123,10 @@ function AddHidden(const Pattern: TPath): Boolean;
 var
   Length, Used: NativeUInt;
 begin
-  Length := 1;
-  while Pattern[Length - 1] <> #0 do
-    Inc(Length);
+  Length := TextLength(@Pattern) + 1;
   Used := 0;
   while Settings.Hidden[Used] <> #0 do
-  begin
-    while Settings.Hidden[Used] <> #0 do
-      Inc(Used);
-    Inc(Used);
-  end;
+    Inc(Used, TextLength(@Settings.Hidden[Used]) + 1);
   Result := Used + Length < SizeOf(TPath);
   if Result then
     Move(Pattern, Settings.Hidden[Used], Length);

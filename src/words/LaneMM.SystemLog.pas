@@ -41,17 +41,10 @@ end;
 procedure AddTag(var Message: TText);
 var
   Path: TPath;
-  Name: PAnsiChar;
-  Index: NativeInt;
-  Length: NativeUInt;
 begin
-  Length := OsProgramPath(@Path, SizeOf(Path));
-  Name := @Path;
-  for Index := 0 to NativeInt(Length) - 1 do
-    if Path[Index] = '/' then
-      Name := @Path[Index + 1];
+  OsProgramPath(@Path, SizeOf(Path));
   TextAdd(Message, Priority);
-  TextAddChars(Message, Name);
+  TextAddChars(Message, TextFileName(@Path));
   TextAdd(Message, '[');
   TextAddNumber(Message, OsProcessId);
   TextAdd(Message, ']: ');
