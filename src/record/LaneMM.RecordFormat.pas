@@ -36,7 +36,7 @@ type
     rkZero,     //< a block of zeros was allocated; its size follows
     rkAligned,  //< an aligned block was allocated; the exponent of its alignment, its size follow
     rkFree,     //< a block is freed
-    rkMoving,   //< a block is resized by the thread, which has no other event until
+    rkMoving,   //< a block is resized by the thread, whose next event is, unless that raises:
     rkMoved,    //< it was; the address is the new one, the size follows; 0: it was not resized
     rkThread,   //< the events from here on are of the thread of the system's number value
     rkEnd       //< the end, for the reason TRecordEnd; how many events of the kinds before rkThread

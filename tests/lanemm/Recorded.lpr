@@ -4,8 +4,8 @@
 ///                          while it does WORK; with FILE just these are recorded
 ///
 /// WORK is `threads`: two threads free each other's blocks; `fork`: a child process allocates, too, and
-/// ends as the parent does; `many`: 100,000 blocks; `ends`: 500 threads, one after another; `wait`: waits for a
-/// signal.
+/// ends as the parent does; `many`: 100,000 blocks; `ends`: 500 threads, one after another; `raise`: a
+/// resize raises, and its block is freed; `wait`: waits for a signal.
 program Recorded;
 
 {$mode delphi}{$H+}
@@ -112,6 +112,19 @@ begin
   end;
 end;
 
+procedure RaiseInResize;
+var
+  Block: Pointer;
+begin
+  GetMem(Block, 100);
+  try
+    ReallocMem(Block, High(NativeInt));
+  except
+    on EOutOfMemory do
+      FreeMem(Block);
+  end;
+end;
+
 procedure Work;
 begin
   if ParamStr(1) = 'threads' then
@@ -122,6 +135,8 @@ begin
     AllocateMany
   else if ParamStr(1) = 'ends' then
     RunManyThreads
+  else if ParamStr(1) = 'raise' then
+    RaiseInResize
   else
     FpPause;
 end;

@@ -27,6 +27,7 @@ type
   published
     procedure TwoThreadsAreRepeatedWithTheirCalls;
     procedure ThreadsThatEndLeaveNothing;
+    procedure AResizeThatRaisesLeavesItsBlock;
     procedure AChildProcessIsNotRecorded;
     procedure ARecordingEndsAtItsLimit;
     procedure ASignalEndsARecording;
@@ -97,6 +98,13 @@ begin
   RepeatsWhatWasCounted('ends');
   Same(501, Answer.Integers['threads'], 'threads');
   AtMost(8 shl 20, Item(Answer, 'managers', 'name', 'LaneMM').FindPath('medians.peakBytes').AsInt64, 'peak');
+end;
+
+procedure TReplayTests.AResizeThatRaisesLeavesItsBlock;
+begin
+  RepeatsWhatWasCounted('raise');
+  Same(0, Answer.Int64s['unknownBlocks'], 'unknown blocks');
+  AtLeast(1, Answer.Int64s['frees'], 'frees');
 end;
 
 procedure TReplayTests.AChildProcessIsNotRecorded;

@@ -2,6 +2,7 @@
 unit Test.Lanemm.Words;
 
 {$mode delphi}{$H+}
+{$pointermath on}
 
 interface
 
@@ -23,6 +24,7 @@ type
     procedure ACoreFileThatWasCutOffAnywhereSaysSo;
     procedure ACoreFileOfAHugeProcessIsRead;
     procedure ACoreFileWithoutMemoryIsRefused;
+    procedure CodeIsFoundWherePagesAreLarger;
     procedure OnlyFilesAreOpenedForACoreFile;
     procedure AMapIsMadeOfACoreFile;
   end;
@@ -222,6 +224,50 @@ begin
   CopyWithCount('empty.core', 0);
   Call('core empty.core');
   Refused(7, 'has no memory in it');
+end;
+
+// Where a segment of a file begins within a page, its mapping begins before it. The copy's note of mapped
+// files is that of a system with pages of 16 KB.
+procedure TCoreTests.CodeIsFoundWherePagesAreLarger;
+const
+  FileNote = 'ELIFCORE'#0#0#0#0;
+  NoteSegment = 4;
+  PageBytes = 16384;
+var
+  Copy: TFileStream;
+  Segment: array[0..6] of UInt64;
+  Notes: AnsiString;
+  Note: PUInt64;
+  Index: Integer;
+  Found: Boolean;
+begin
+  Shell(Format('cp --sparse=always %s pages.core', [CoreFile]));
+  Copy := TFileStream.Create(Built + 'pages.core', fmOpenReadWrite);
+  Copy.Position := 64; // the first segment
+  repeat
+    Copy.ReadBuffer(Segment, SizeOf(Segment));
+  until Cardinal(Segment[0]) = NoteSegment;
+  SetLength(Notes, Segment[4]);
+  Copy.Position := Segment[1];
+  Copy.ReadBuffer(Notes[1], Length(Notes));
+  Index := Pos(FileNote, Notes);
+  AtLeast(1, Index, 'the note of mapped files');
+  Note := @Notes[Index + Length(FileNote)];
+  Found := False;
+  for Index := 1 to Note[0] do
+  begin
+    Found := Found or (Note[3 * Index + 1] * Note[1] mod PageBytes <> 0);
+    Note[3 * Index + 1] := Note[3 * Index + 1] * Note[1] div PageBytes;
+  end;
+  Note[1] := PageBytes;
+  Check(Found, 'a mapping begins within a page');
+  Copy.Position := Segment[1];
+  Copy.WriteBuffer(Notes[1], Length(Notes));
+  Copy.Free;
+  CallWell(Format('core pages.core --at 0x%s', [Trim(Shell(Format(
+    'sed -n ''s|-.* r-xp .*/libc[.-].*||p'' /proc/%d/maps', [Planted.Id])))]));
+  Has('is in the code of', Printed);
+  DeleteFile(Built + 'pages.core');
 end;
 
 // A pipe that has the name of a file which the process had mapped is not waited for.

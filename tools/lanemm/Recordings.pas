@@ -73,6 +73,7 @@ type
     Index: Integer;
     Turns, Left: Integer; // times that it comes after another one: all, and those to come
     Moving: Integer;      // slot of the block that it resizes
+    MovingFrom: Int64;    // address of that block
   end;
 
   // Makes the plan of a recording.
@@ -92,6 +93,7 @@ type
     procedure FreeBlock(const Event: TEvent);
     procedure NewBlock(const Event: TEvent);
     procedure TakeOut(const Event: TEvent);
+    procedure PutBack;
     procedure Resize(const Event: TEvent);
     procedure Clear;
   public
@@ -346,10 +348,19 @@ end;
 
 procedure TPlanner.TakeOut(const Event: TEvent);
 begin
+  Caller.MovingFrom := Event.Address;
   if Slots.TryGetValue(Event.Address, Caller.Moving) then
     Slots.Remove(Event.Address)
   else
     Caller.Moving := NoSlot;
+end;
+
+// A resize that raised an exception has no end: the next event of the thread shows that its block stayed.
+procedure TPlanner.PutBack;
+begin
+  if Caller.Moving <> NoSlot then
+    Slots.AddOrSetValue(Caller.MovingFrom, Caller.Moving);
+  Caller.Moving := NoSlot;
 end;
 
 procedure TPlanner.Resize(const Event: TEvent);
@@ -390,6 +401,8 @@ begin
   begin
     if (Caller = nil) and (Event.Kind <> rkThread) then
       Reader.Fail('it does not begin with a thread');
+    if not (Event.Kind in [rkThread, rkMoved]) then
+      PutBack;
     case Event.Kind of
       rkThread: SetCaller(Event.Address);
       rkFree: FreeBlock(Event);

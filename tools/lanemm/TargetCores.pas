@@ -44,7 +44,7 @@ type
     procedure ReadThreadNote(Data: PByte; Size: UInt64);
     procedure ReadFileNote(Data: PByte; Size: UInt64);
     procedure ReplaceProgram(const ProgramFile: string);
-    function HasCode(const FileName: string; Offset: UInt64): Boolean;
+    function HasCode(const Region: TRegion): Boolean;
     procedure NamePart(var Part: TRegion; const Named: array of TRegion);
     procedure MakeRegions;
     function ReadMapped(Region: PRegion; Offset: UInt64; Buffer: Pointer;
@@ -91,7 +91,6 @@ const
   CodeRight = 1;
   WriteRight = 2;
   ReadRight = 4;
-  PageBytes = UInt64(4096);
   // Offsets in the notes of 64-bit systems.
   SignalOffset = 12;
   ThreadOffset = 32;
@@ -307,8 +306,9 @@ begin
   ProgramPath := ProgramFile;
 end;
 
-// Returns whether a file has code at Offset.
-function TCoreTarget.HasCode(const FileName: string; Offset: UInt64): Boolean;
+// Returns whether a mapping has code of its file: no matter how long pages are, it begins at or before its
+// segment.
+function TCoreTarget.HasCode(const Region: TRegion): Boolean;
 var
   Source: TFileStream;
   Head: TElfHead;
@@ -316,7 +316,7 @@ var
   Index: Integer;
 begin
   Result := False;
-  Source := OpenMapped(FileName);
+  Source := OpenMapped(Region.Path);
   if Source = nil then
     Exit;
   Source.Position := 0;
@@ -327,7 +327,8 @@ begin
     Source.Position := Head.Segments + UInt64(Index) * Head.SegmentSize;
     if (Source.Read(Segment, SizeOf(Segment)) = SizeOf(Segment)) and (Segment.Kind = LoadSegment)
       and (Segment.Rights and CodeRight <> 0)
-      and (Offset - (Segment.Offset and not (PageBytes - 1)) < Segment.FileBytes) then
+      and (Region.FileOffset < Segment.Offset + Segment.FileBytes)
+      and (Segment.Offset < Region.FileOffset + (Region.Limit - Region.First)) then
       Exit(True);
   end;
 end;
@@ -367,7 +368,7 @@ begin
     if (Next < Length(Parts)) and (Parts[Next].First < Named[Index].Limit) then
       Continue;
     Named[Index].IsReadable := True;
-    Named[Index].IsCode := HasCode(Named[Index].Path, Named[Index].FileOffset);
+    Named[Index].IsCode := HasCode(Named[Index]);
     AddRegion(Named[Index]);
   end;
   for Index := Next to High(Parts) do
