@@ -135,7 +135,7 @@ test-leakview: #: leaks read by the parser of Lazarus' leak view
 	@sh tools/need.sh fpc
 	@sh tests/leakview.sh
 
-test-lazarus: #: the package for Lazarus, a project that requires it, the online package
+test-lazarus: build/lanemm #: the packages for Lazarus, a project that requires one, the window of the IDE
 	@sh tools/need.sh fpc lazbuild opkman xvfb-run zip unzip python3
 	@sh tests/lazarus.sh
 

@@ -48,6 +48,29 @@ same 'the leaks of tests are shown in the window, to the line, and no clean test
   "$(sed -n '/\/\/ leak [A-Z]/=' tests/testing/PlantedSuite.pas | sort)" "$(shown)"
 promise 'all its tests ran' grep -q '^Number200$' "$out/shown"
 
+# The package for the IDE: what it reads, and its window without the IDE, with a program that has planted faults. Its
+# pictures are in build/lazarus/pictures.
+build --ws=gtk2 packages/lazarus/lanemm_ide.lpk
+report 'the package for the IDE compiles' $?
+! grep -E '(Warning|Error|Note):' "$out/log"
+report 'without a warning' $?
+git diff --quiet -- packages/lazarus/ide/languages 2> /dev/null || [ ! -e .git ]
+report 'its file for translators has all texts' $?
+
+mkdir -p "$out/reading" "$out/pictures"
+fpc -l- -v0 -vew -FU"$out/reading" -FE"$out" -Fupackages/lazarus/ide tests/lazarus/ide/ReadingTests.lpr > "$out/log" 2>&1 \
+  && "$out/ReadingTests" --all --format=plain > "$out/log" 2>&1
+report 'leaks, profiles and errors are read' $?
+
+build --ws=gtk2 tests/lazarus/ide/Shop.lpi && build --ws=gtk2 tests/lazarus/ide/WindowTest.lpi
+report 'the window compiles without the IDE' $?
+timeout -k 5 300 xvfb-run -a "$out/WindowTest" "$out/Shop" "$out/pictures" "$(pwd)/build/lanemm" > "$out/window" 2>&1
+report 'and ends with success' $?
+grep '^passed: ' "$out/window"
+cp "$out/window" "$out/log"
+same 'all that the window promises' '0' "$(grep -c '^failed: ' "$out/window")"
+same 'a picture of each view' 10 "$(find "$out/pictures" -name '*.png' -size +1k | wc -l)"
+
 # The page, followed to the letter: beside a copy of the repository, with settings of its own.
 reader=$out/reader
 mkdir -p "$reader/work" "$reader/home"
