@@ -10,7 +10,7 @@ program Bench;
 uses
   cthreads,
   SysUtils, BaseUnix, Math,
-  Bench.Blocks, Bench.Measure, Bench.Rest, Bench.Workloads,
+  Bench.Blocks, Bench.Measure, Bench.Origin, Bench.Rest, Bench.Workloads,
   Workload.Append, Workload.Batch, Workload.Blowup, Workload.Burst, Workload.Churn,
   Workload.CrossFree, Workload.Exchange, Workload.Grow, Workload.Handover, Workload.Hoard,
   Workload.Lifo, Workload.Live, Workload.Nexus, Workload.Pairs, Workload.Parallel,
@@ -29,6 +29,8 @@ const
     '  One operation: see the workload''s unit.' + LineEnding +
     '  --scale X       X times the usual operations, and rests if X is below 1' + LineEnding +
     '  --operations N  exactly N operations, over all threads' + LineEnding +
+    'Bench --origin' + LineEnding +
+    '  Prints the file that the memory manager lies in, and the version that it states.' + LineEnding +
     'Workloads:' + LineEnding;
 
 /// Returns the argument that follows Option, or Default if Option was not given.
@@ -60,6 +62,11 @@ var
   Operations: string;
   Scale: Double;
 begin
+  if ParamStr(1) = '--origin' then
+  begin
+    WriteLn(ManagerOrigin);
+    Exit;
+  end;
   Workload := WorkloadByName(ParamStr(1));
   if Workload = nil then
   begin

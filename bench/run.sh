@@ -17,6 +17,7 @@ RESULT is SUITE unless given.
 
 Environment:
   MM=UNIT MM_PATH=DIRECTORY   adds the Pascal memory manager UNIT found in DIRECTORY
+  C_PEERS=DIRECTORY           adds rpmalloc 2 and gperftools of clones there: bench/peers.sh --help
   PASCAL_PEERS=DIRECTORY      adds those of mORMot2 and FastMM4-AVX, whose sources lie in folders
                               of these names there
   EARLIER=REVISION            adds LaneMM of that revision, named LaneMM-REVISION
@@ -74,6 +75,20 @@ add_source() {
 library: $1"
 }
 
+# check_origin NAME FILES VERSION: the functions of the manager NAME must come from a library that matches
+# FILES, and it must state VERSION if it states one: else the results would bear a wrong name
+check_origin() {
+  origin=$("$out/$1/bench" --origin)
+  file=$(realpath "$(echo "$origin" | sed -n 1p)")
+  stated=$(echo "$origin" | sed -n '2s/.* //;2s/-.*//p')
+  # shellcheck disable=SC2254 # FILES is a pattern
+  case $file in
+    $2) case $3 in *"$stated"*) return ;; esac ;;
+  esac
+  say "$1 is not ${3:-$2}: its functions come from $file${stated:+, which states version $stated}"
+  exit 1
+}
+
 # add_library NAME UNIT LIBRARY PACKAGE: a manager in C, if its library is installed
 add_library() {
   is_wanted "$1" || return 0
@@ -82,16 +97,20 @@ add_library() {
     return
   fi
   add "$1" -Fa"$2" -Fubench/managers
-  if version=$(dpkg-query -W -f '${Package} ${Version}' "$4" 2>/dev/null); then
-    add_source "$version"
-  fi
+  version=$(dpkg-query -W -f '${Package} ${Version}' "$4" 2>/dev/null) || version=
+  check_origin "$1" "*/lib$3.so*" "$version"
+  [ -z "$version" ] || add_source "$1 is $version"
 }
 
-# add_peer NAME UNIT CRATE: a manager in C whose library bench/peers.sh has built
+# add_peer NAME UNIT FPC-OPTIONS...: a manager in C whose library bench/peers.sh has built
 add_peer() {
   is_wanted "$1" && [ -e "$out/lib/lib$1.so" ] || return 0
-  add "$1" -Fa"$2" -Fubench/managers -k-rpath -k"\$ORIGIN/../lib"
-  add_source "crate $(sed -n "s/^$3 = \"=\(.*\)\"/$3 \1/p" "$out/lib/built")"
+  name=$1 unit=$2
+  shift 2
+  add "$name" -Fa"$unit" -Fubench/managers -k-rpath -k"\$ORIGIN/../lib" "$@"
+  version=$(cat "$out/lib/$name.version")
+  check_origin "$name" "$(pwd -P)/$out/lib/*" "$version"
+  add_source "$name is $version"
 }
 
 # add_setting NAME OF VARIABLE=VALUE: the manager OF again, with a variable of the environment
@@ -107,15 +126,20 @@ add_setting() {
 }
 
 build_c_managers() {
+  bench/peers.sh
   add_library glibc GlibcMM c libc6-dev
-  add_library jemalloc JemallocMM jemalloc libjemalloc-dev
-  add_library tcmalloc TcmallocMM tcmalloc_minimal libgoogle-perftools-dev
+  add_peer jemalloc JemallocMM
+  if [ -e "$out/lib/libtcmalloc.so" ]; then
+    add_peer tcmalloc TcmallocMM -dOWN_LIBRARY
+  else
+    add_library tcmalloc TcmallocMM tcmalloc_minimal libgoogle-perftools-dev
+  fi
+  add_peer tcmalloc-google TcmallocGoogleMM
   add_library tbb TbbMM tbbmalloc libtbb-dev
   add_library mimalloc MimallocMM mimalloc libmimalloc-dev
-  bench/peers.sh
-  add_peer rpmalloc RpmallocMM rpmalloc-sys
-  add_peer snmalloc SnmallocMM snmalloc-sys
-  add_peer mimalloc3 Mimalloc3MM libmimalloc-sys
+  add_peer rpmalloc RpmallocMM
+  add_peer snmalloc SnmallocMM
+  add_peer mimalloc3 Mimalloc3MM
   add_setting mimalloc3-nothp mimalloc3 MIMALLOC_ALLOW_THP=0
 }
 
@@ -124,7 +148,7 @@ add_pascal_peer() {
   folder=${PASCAL_PEERS:-}/$3
   is_wanted "$1" && [ -n "${PASCAL_PEERS:-}" ] && [ -d "$folder" ] || return 0
   name=$1 unit=$2
-  add_source "$name is $3"
+  add_source "$name is $3 of revision $(git -C "$folder" rev-parse --short HEAD 2>/dev/null || echo unknown)"
   shift 3
   add "$name" -Fa"$unit" -Fu"$folder" -Fi"$folder" -Fi"$folder/.." "$@"
 }
@@ -155,6 +179,11 @@ build_pascal_peers() {
   add_pascal_peer mormot-server mormot.core.fpcx64mm mORMot2/src/core -dFPCMM_SERVER
   add_pascal_peer mormot-boost mormot.core.fpcx64mm mORMot2/src/core -dFPCMM_BOOST
   add_pascal_peer mormot-booster mormot.core.fpcx64mm mORMot2/src/core -dFPCMM_BOOSTER
+  if grep -q FPCMM_MOONSHARD "${PASCAL_PEERS:-}/mORMot2/src/core/mormot.core.fpcx64mm.pas" 2>/dev/null; then
+    add_pascal_peer mormot-moonshard mormot.core.fpcx64mm mORMot2/src/core -dFPCMM_BOOSTER -dFPCMM_MOONSHARD
+  elif [ -n "${PASCAL_PEERS:-}" ] && is_wanted mormot-moonshard; then
+    say 'Left out: mormot-moonshard; mORMot2 there has no FPCMM_MOONSHARD'
+  fi
   add_fastmm4_avx
 }
 
@@ -220,6 +249,7 @@ build_watched() {
 # command_line ARGUMENTS: what the user typed, without the paths of this machine
 command_line() {
   [ -z "${MM:-}" ] || printf 'MM=%s MM_PATH=DIRECTORY ' "$MM"
+  [ -z "${C_PEERS:-}" ] || printf 'C_PEERS=DIRECTORY '
   [ -z "${PASCAL_PEERS:-}" ] || printf 'PASCAL_PEERS=DIRECTORY '
   [ -z "${EARLIER:-}" ] || printf 'EARLIER=%s ' "$EARLIER"
   [ -z "${OTHER_FPC:-}" ] || printf 'OTHER_FPC=COMPILER '

@@ -35,7 +35,7 @@ done
   echo "# command: ROUNDS=$rounds sh bench/c/regions.sh"
   echo "# date: $(date +%Y-%m-%d)"
   echo "# revision: $(git rev-parse --short HEAD)"
-  echo "# library: crate $(sed -n 's/^crates=.\([a-z-]*\) = "=\(.*\)"$/\1 \2/p' bench/peers.sh)"
+  echo "# library: mimalloc3 is $(cat build/bench/lib/mimalloc3.version)"
   echo "# CPU: $(sed -n 's/^model name.*: //p' /proc/cpuinfo | sed 1q)"
   echo "# kernel: $(uname -sr)"
   echo "# request, tree: ns; made, alive: KB of resident memory"

@@ -17,7 +17,7 @@ Environment:
   ROUNDS=5             runs of each workload under each allocator
   MANAGERS='NAME...'   of glibc LaneMM mimalloc mimalloc3 jemalloc tcmalloc tbb snmalloc; those that the
                        suite names, or all but the last one, if they can be had. mimalloc is
-                       Debian's, version 2; bench/peers.sh builds mimalloc3 and snmalloc
+                       Debian's, version 2; bench/peers.sh builds mimalloc3, jemalloc, snmalloc
   WORKLOADS='NAME...'  only these, for example 'larson python'
   SCALE=1              factor of the work; below 1 programs tell their version only
 
@@ -48,8 +48,8 @@ library_of() {
     mimalloc3 | snmalloc)
       ls "$root/build/bench/lib/lib$1-malloc.so" 2> /dev/null || true
       ;;
+    jemalloc) ls "$root/build/bench/lib/libjemalloc.so" 2> /dev/null || true ;;
     mimalloc) installed libmimalloc.so.2 ;;
-    jemalloc) installed libjemalloc.so.2 ;;
     tcmalloc) installed libtcmalloc_minimal.so.4 ;;
     tbb) installed libtbbmalloc_proxy.so.2 ;;
   esac
@@ -64,8 +64,8 @@ package_of() {
   case $1 in
     glibc) echo libc6 ;;
     mimalloc) echo libmimalloc2.0 ;;
-    mimalloc3 | snmalloc) echo cargo ;;
-    jemalloc) echo libjemalloc2 ;;
+    mimalloc3) echo python3-pip ;;
+    jemalloc | snmalloc) echo cargo ;;
     tcmalloc) echo libtcmalloc-minimal4 ;;
     tbb) echo libtbbmalloc2 ;;
   esac
@@ -77,16 +77,11 @@ add_source() {
 library: $1"
 }
 
-describe_crate() {
-  add_source "crate $(sed -n "s/^$1 = \"=\(.*\)\"/$1 \1/p" build/bench/lib/built)"
-}
-
 describe() {
   case $1 in
     LaneMM) ;;
     LaneMM-debug) add_source "$1 is LaneMM with $(settings_of "$1")" ;;
-    mimalloc3) describe_crate libmimalloc-sys ;;
-    snmalloc) describe_crate snmalloc-sys ;;
+    mimalloc3 | snmalloc | jemalloc) add_source "$1 is $(cat "build/bench/lib/$1.version")" ;;
     *) add_source "$(dpkg-query -W -f '${Package} ${Version}' "$(package_of "$1")" 2> /dev/null)" ;;
   esac
 }
@@ -186,7 +181,7 @@ mkdir -p "$out" bench/results
 sh lib/build.sh
 named=${MANAGERS:-$(sed -n 's/^managers  *//p' "$suite")}
 case " ${named:-mimalloc3} " in
-  *' mimalloc3 '* | *' snmalloc '*) sh bench/peers.sh ;;
+  *' mimalloc3 '* | *' snmalloc '* | *' jemalloc '*) sh bench/peers.sh ;;
 esac
 for manager in ${named:-glibc LaneMM mimalloc mimalloc3 jemalloc tcmalloc tbb}; do
   add "$manager"

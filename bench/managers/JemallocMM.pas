@@ -1,7 +1,7 @@
 /// jemalloc as the memory manager.
 //
-// Source: Debian package libjemalloc-dev. The library is linked before the C library, so
-//         that malloc is its own.
+// Source: the crate tikv-jemalloc-sys, built by bench/peers.sh. The library is linked before the C
+//         library, so that malloc is its own.
 unit JemallocMM;
 
 {$mode objfpc}
@@ -11,7 +11,7 @@ interface
 implementation
 
 uses
-  Bench.Trim;
+  Bench.Origin, Bench.Trim;
 
 const
   LibraryName = 'jemalloc';
@@ -27,6 +27,16 @@ function MallCtl(Name: PAnsiChar; Old, OldSize, New: Pointer; NewSize: PtrUInt):
 procedure Trim;
 begin
   MallCtl('arena.4096.purge', nil, nil, nil, 0); // 4096: all arenas
+end;
+
+function Version: AnsiString;
+var
+  Text: PAnsiChar;
+  Size: PtrUInt;
+begin
+  Size := SizeOf(Text);
+  MallCtl('version', @Text, @Size, nil, 0);
+  Result := Text;
 end;
 
 {$I CManager.inc}

@@ -1,6 +1,6 @@
 /// mimalloc 3 as the memory manager.
 //
-// Source: the crate libmimalloc-sys, built by bench/peers.sh.
+// Source: PyPI's cmeel-mimalloc, built by bench/peers.sh.
 unit Mimalloc3MM;
 
 {$mode objfpc}
@@ -10,7 +10,7 @@ interface
 implementation
 
 uses
-  Bench.Trim;
+  Bench.Origin, Bench.Trim;
 
 const
   LibraryName = 'mimalloc3';
@@ -25,6 +25,19 @@ procedure Collect(IsForced: ByteBool); cdecl; external LibraryName name 'mi_coll
 procedure Trim;
 begin
   Collect(True);
+end;
+
+function VersionNumber: LongInt; cdecl; external LibraryName name 'mi_version';
+
+// 30403 for 3.4.3
+function Version: AnsiString;
+var
+  Major, Minor, Patch: string[8];
+begin
+  Str(VersionNumber div 10000, Major);
+  Str(VersionNumber div 100 mod 100, Minor);
+  Str(VersionNumber mod 100, Patch);
+  Result := Major + '.' + Minor + '.' + Patch;
 end;
 
 {$I CManager.inc}

@@ -10,7 +10,7 @@ interface
 implementation
 
 uses
-  Bench.Trim;
+  Bench.Origin, Bench.Trim;
 
 const
   LibraryName = 'mimalloc';
@@ -25,6 +25,19 @@ procedure Collect(IsForced: ByteBool); cdecl; external LibraryName name 'mi_coll
 procedure Trim;
 begin
   Collect(True);
+end;
+
+function VersionNumber: LongInt; cdecl; external LibraryName name 'mi_version';
+
+// 209 for 2.0.9
+function Version: AnsiString;
+var
+  Major, Minor, Patch: string[8];
+begin
+  Str(VersionNumber div 100, Major);
+  Str(VersionNumber div 10 mod 10, Minor);
+  Str(VersionNumber mod 10, Patch);
+  Result := Major + '.' + Minor + '.' + Patch;
 end;
 
 {$I CManager.inc}

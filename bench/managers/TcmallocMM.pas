@@ -1,6 +1,7 @@
 /// TCMalloc (gperftools) as the memory manager.
 //
-// Source: Debian package libgoogle-perftools-dev.
+// Source: a clone, built by bench/peers.sh, or Debian package libgoogle-perftools-dev; -dOWN_LIBRARY chooses
+//         the former.
 unit TcmallocMM;
 
 {$mode objfpc}
@@ -10,10 +11,10 @@ interface
 implementation
 
 uses
-  Bench.Trim;
+  Bench.Origin, Bench.Trim;
 
 const
-  LibraryName = 'tcmalloc_minimal';
+  LibraryName = {$ifdef OWN_LIBRARY} 'tcmalloc' {$else} 'tcmalloc_minimal' {$endif};
   MallocName = 'tc_malloc';
   FreeName = 'tc_free';
   CallocName = 'tc_calloc';
@@ -26,6 +27,15 @@ procedure ReleaseFreeMemory; cdecl;
 procedure Trim;
 begin
   ReleaseFreeMemory;
+end;
+
+function TcVersion(Major, Minor: PLongInt; Patch: PPAnsiChar): PAnsiChar; cdecl;
+  external LibraryName name 'tc_version';
+
+// gperftools 2.18.1
+function Version: AnsiString;
+begin
+  Result := TcVersion(nil, nil, nil);
 end;
 
 {$I CManager.inc}

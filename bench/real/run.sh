@@ -27,6 +27,7 @@ case ${1:-} in
 esac
 cd "$(dirname "$0")/../.."
 root=$PWD
+peers=$root/build/bench/lib
 out=$root/build/bench-real
 binaries=
 mormot=$out/mORMot2
@@ -97,10 +98,10 @@ END
   binaries="$binaries $name=$out/$name/bench"
 }
 
-# add_library NAME UNIT LIBRARY: a manager in C of the system, if its library is installed
+# add_library NAME UNIT LIBRARY: a manager in C, of bench/peers.sh or the system, if it is there
 add_library() {
-  if ld -shared -o "$out/probe" "-l$3" 2> /dev/null; then
-    add "$1" LANEMM= "-Fa$2" -Fubench/managers -Fubench/core -Fibench/core
+  if ld -shared -o "$out/probe" "-L$peers" "-l$3" 2> /dev/null; then
+    add "$1" LANEMM= "-Fa$2" -Fubench/managers -Fubench/core -Fibench/core "-Fl$peers" -k-rpath "-k$peers"
   else
     echo "Left out: $1" >&2
   fi
@@ -108,6 +109,7 @@ add_library() {
 
 mkdir -p "$out" bench/results build/bench/units
 copy_sources
+bench/peers.sh
 gcc -O2 -o "$out/measure" bench/c/measure.c
 fpc -B -l- -v0ewn -vm6018,6058 -O3 -Fibench/core -Fubench/core -Fubench/runner \
   -FUbuild/bench/units -o"$out/runner" bench/Runner.lpr >&2
