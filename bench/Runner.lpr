@@ -1,6 +1,6 @@
 /// Runs a suite over Bench programs built with different memory managers; compares them.
 //
-// Exit code: 0 when every workload ran; bars that are missed do not change it.
+// Exit code: 0 when every workload ran; bars that are missed do not change it. 3 on a busy machine.
 program Runner;
 
 {$I Bench.inc}
@@ -54,6 +54,26 @@ begin
   WriteLn('All numbers: ', ParamStr(2));
 end;
 
+/// Returns whether other programs keep the machine busy, and says how; BUSY=1 has it measured all the same.
+function IsBusy: Boolean;
+const
+  SampleMs = 2000;
+var
+  Before: TTicks;
+  Others: Double;
+begin
+  if GetEnvironmentVariable('BUSY') = '1' then
+    Exit(False);
+  Before := TicksNow;
+  Sleep(SampleMs);
+  Others := OthersSince(Before);
+  Result := Others > BusyProcessors;
+  if Result then
+    WriteLn(StdErr, Format('The machine is busy: other programs, or the host, take %.2f processors (at most %.2f).'
+      + LineEnding + 'Wait until it is at rest; BUSY=1 measures all the same, and the results file says so.',
+      [Others, BusyProcessors]));
+end;
+
 procedure Main;
 var
   Suite: TSuite;
@@ -68,7 +88,7 @@ begin
   Rounds := TRounds.Create(Results, Binaries);
   try
     Rounds.Run(StrToInt(ParamStr(3)), StrToFloat(ParamStr(4)));
-    Report(Results, Header);
+    Report(Results, Concat(Header, [Rounds.OthersDescription]));
     if Results.HasAnyFailed then
       ExitCode := 1;
   finally
@@ -83,5 +103,7 @@ begin
     WriteLn(StdErr, Usage);
     Halt(2);
   end;
+  if IsBusy then
+    Halt(3);
   Main;
 end.

@@ -108,7 +108,7 @@ fi
 chart() {
   [ -f "$data/$2" ] || return 0
   # Without tabs and blanks at line ends, as all files of this project.
-  gnuplot -e "data='$data'; base='$(sed -n 's/^base *//p' "bench/suites/$suite.txt")'" \
+  gnuplot -e "data='$data'; suite='$suite'; base='$(sed -n 's/^base *//p' "bench/suites/$suite.txt")'" \
     "bench/charts/$1.gp" | expand -t 2 | sed 's/ *$//' > "docs/$page/$1.svg"
 }
 

@@ -12,7 +12,8 @@ Suites: quick (about five minutes), full (about an hour, on a busy machine more 
 (what LaneMM's diagnoses cost, about five minutes), live (what it costs that a program can be read,
 a minute), stopped (threads that wait for a stopped one, about 20 minutes with ROUNDS=1), memory
 (memory by use, about 12 minutes for a round), mid (blocks above 32 KB, five minutes), blowup
-(memory after much has passed through a program, about 20 minutes).
+(memory after much has passed through a program, about 20 minutes), scale (from one thread to one for
+each processor, about ten minutes; made for machines of 16 to 128).
 RESULT is SUITE unless given.
 
 Environment:
@@ -24,7 +25,12 @@ Environment:
   OTHER_FPC=COMPILER          adds the heap of another Free Pascal, named FPC-VERSION, and
                               LaneMM built by it, LaneMM-VERSION
   MANAGERS='NAME...'          only these managers, instead of those that the suite names
-  ROUNDS=5                    runs of each workload under each manager
+  ROUNDS=5                    runs of each workload under each manager; 2 in scale
+  SHORT=1                     full in about 45 minutes: runs of more than 2 seconds are not repeated, and
+                              less memory is touched before each run
+  THREADS=N                   only rows with at most N threads; in scale the number of processors
+  BUSY=1                      measures also while other programs keep the machine busy; the results
+                              file says how busy it was in any case
   SCALE=1                     factor of the operations; 0.01 shows quickly that all works
 
 While there is a file build/bench/pause, it waits between two workloads.
@@ -34,6 +40,7 @@ END
 cd "$(dirname "$0")/.."
 out=build/bench
 rounds=${ROUNDS:-5}
+threads=${THREADS:-}
 scale=${SCALE:-1}
 wanted=${MANAGERS:-}
 compiler=fpc
@@ -255,6 +262,9 @@ command_line() {
   [ -z "${OTHER_FPC:-}" ] || printf 'OTHER_FPC=COMPILER '
   [ -z "${MANAGERS:-}" ] || printf "MANAGERS='%s' " "$MANAGERS"
   [ -z "${ROUNDS:-}" ] || printf 'ROUNDS=%s ' "$ROUNDS"
+  [ -z "${SHORT:-}" ] || printf 'SHORT=%s ' "$SHORT"
+  [ -z "${THREADS:-}" ] || printf 'THREADS=%s ' "$THREADS"
+  [ -z "${BUSY:-}" ] || printf 'BUSY=%s ' "$BUSY"
   [ -z "${SCALE:-}" ] || printf 'SCALE=%s ' "$SCALE"
   printf 'bench/run.sh %s' "$*"
 }
@@ -268,6 +278,16 @@ revision() {
     printf ' with changes'
 }
 
+# limit_threads SUITE: the suite without rows of more than $threads threads
+limit_threads() {
+  awk -v most="$threads" '
+    $1 == "mean" && $3 ~ /^[*][/][0-9]+$/ && substr($3, 3) + 0 > most { next }
+    $1 != "row" && $1 != "once" { print; next }
+    { line = ""
+      for (i = 3; i <= NF; i++) if ($i + 0 <= most) line = line " " $i
+      if (line != "") print $1, $2 line }' "$1"
+}
+
 run() {
   suite=bench/suites/$1.txt
   result=bench/results/${2:-$1}.csv
@@ -275,7 +295,15 @@ run() {
     say "There is no $suite"
     exit 2
   fi
-  mkdir -p bench/results
+  if [ "$1" = scale ]; then
+    threads=${threads:-$(nproc)}
+    rounds=${ROUNDS:-2}
+  fi
+  mkdir -p bench/results "$out"
+  if [ -n "$threads" ]; then
+    limit_threads "$suite" > "$out/suite.txt"
+    suite=$out/suite.txt
+  fi
   wanted=${MANAGERS:-$(sed -n 's/^managers  *//p' "$suite")}
   build
   compile bench/Runner.lpr "$out/runner" "$out/units"

@@ -28,7 +28,7 @@ const
   WorthSaving = 1.50; // of the memory of the leanest peer: from here on a row is named
   OwnHeap = 'FPC';    // Free Pascal's heap
   NamedRows = 3;      // at most so many of the rows that the subject loses by most
-  ThreadWorkloads: array[0..3] of string = ('pairs-64', 'churn-small', 'resize-random', 'nexus');
+  ThreadWorkloads: array[0..5] of string = ('pairs-64', 'churn-small', 'resize-random', 'nexus', 'producers', 'handover');
 
 function SubjectIndex(Results: TResults): Integer;
 begin

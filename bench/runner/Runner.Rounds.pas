@@ -1,7 +1,7 @@
 /// Runs the binaries: round after round, every workload under every manager in turn.
 //
 // The order of the managers is shuffled, with a fixed seed, and memory is warmed before each
-// run, so that no manager always has the better place. Round 0 has few operations and is not
+// measured run, so that no manager always has the better place. Round 0 has few operations and is not
 // counted: it loads the files into memory and finds the runs that fail. A run that takes very
 // long is not repeated.
 unit Runner.Rounds;
@@ -11,7 +11,7 @@ unit Runner.Rounds;
 interface
 
 uses
-  SysUtils, MemoryGroup, Runner.Results, Runner.Suite;
+  SysUtils, MemoryGroup, Runner.Machine, Runner.Results, Runner.Suite;
 
 type
   /// The rounds of one suite. Prints progress and failures to stderr.
@@ -22,18 +22,23 @@ type
     FScale: Double;
     FCount: Integer;
     FStarted: TDateTime;
+    FIsShort: Boolean;
     FIsLong: array of array of Boolean;
     FOrder: array of Integer;
     FRandom: UInt64;
     FRunCount: Integer;
     FGroup: TGroupFolder;
+    FOthers: TArray<Double>; // processors, the fewest first
+    FBusiestRow: string;
     procedure EnterGroup(Sender: TObject);
     function BenchOutput(const Binary: string; const Row: TRow; Scale: Double;
       out ExitStatus: Integer): string;
     procedure MeasureGroup(var Run: TRun);
     procedure Shuffle;
     procedure TellProgress(Round, Row: Integer);
+    function WarmSize(Round, Row: Integer): NativeUInt;
     function RunOnce(Manager, Row: Integer; Scale: Double; out Run: TRun): Boolean;
+    procedure NoteOthers(Round, Row: Integer; const Before: TTicks);
     procedure RunRow(Round, Row: Integer);
   public
     /// Binaries: paths of the Bench programs, in the order of Results.Managers.
@@ -41,19 +46,25 @@ type
     /// Adds Count runs of each manager in each row to the results.
     /// Scale: factor of the operations.
     procedure Run(Count: Integer; Scale: Double);
+    /// Describes in a line of the results file how busy other programs kept the machine.
+    function OthersDescription: string;
   end;
+
+const
+  /// So many processors that other programs take are a busy machine: a few hundredths are usual at rest.
+  BusyProcessors = 0.25;
 
 implementation
 
 uses
-  Classes, DateUtils, Math, Process, Bench.Blocks, Runner.Machine;
+  Classes, DateUtils, Math, Process, Bench.Blocks;
 
 const
   PauseFile = 'build/bench/pause';
   PauseMs = 200;
   WarmBytes = 1280 shl 20; // more than any run of the suites `quick` and `full` has at its peak
   WarmUpScale = 0.01;
-  LongRunSeconds = 8;
+  LongRunSeconds: array[Boolean] of Double = (8, 2); // with SHORT=1
   FirstNumber = 3; // field of the line that Bench prints
 
 /// Called in the new process, before it becomes Bench: all of its memory is charged to the group.
@@ -130,6 +141,7 @@ begin
   FResults := Results;
   FBinaries := Binaries;
   FRandom := RandomSeed(0);
+  FIsShort := GetEnvironmentVariable('SHORT') = '1';
   SetLength(FIsLong, Length(Binaries), Length(Results.Suite.Rows));
   SetLength(FOrder, Length(Binaries));
   for I := 0 to High(FOrder) do
@@ -180,12 +192,30 @@ begin
     GroupRemove(FGroup);
 end;
 
+/// Returns how much memory to touch before a run: with SHORT=1 and from the second round on, more than any
+/// manager had in this row.
+function TRounds.WarmSize(Round, Row: Integer): NativeUInt;
+const
+  SpareKb = 64 * 1024;
+var
+  Manager: Integer;
+  PeakKb: Double;
+begin
+  Result := WarmBytes;
+  if not FIsShort or (Round < 2) then
+    Exit;
+  PeakKb := 0;
+  for Manager := 0 to High(FBinaries) do
+    if FResults.RunCount(Manager, Row) > 0 then
+      PeakKb := Max(PeakKb, FResults.Largest(Manager, Row, mePeak));
+  Result := Min(WarmBytes, Trunc(PeakKb * 1.25 + SpareKb) * 1024);
+end;
+
 function TRounds.RunOnce(Manager, Row: Integer; Scale: Double; out Run: TRun): Boolean;
 var
   Output: string;
   ExitStatus: Integer;
 begin
-  MemoryWarm(WarmBytes);
   Inc(FRunCount);
   FGroup := GroupMake(Format('bench-%d-%d', [GetProcessID, FRunCount]));
   Output := BenchOutput(FBinaries[Manager], FResults.Suite.Rows[Row], Scale, ExitStatus);
@@ -203,12 +233,30 @@ begin
     Sleep(PauseMs);
 end;
 
+/// Notes how many processors other programs took during a row of a measured round, in ascending order.
+procedure TRounds.NoteOthers(Round, Row: Integer; const Before: TTicks);
+var
+  Others: Double;
+  Place: Integer;
+begin
+  if Round = 0 then
+    Exit;
+  Others := OthersSince(Before);
+  Place := Length(FOthers);
+  while (Place > 0) and (FOthers[Place - 1] > Others) do
+    Dec(Place);
+  if Place = Length(FOthers) then
+    FBusiestRow := FResults.Suite.Rows[Row].Name;
+  Insert(Others, FOthers, Place);
+end;
+
 procedure TRounds.RunRow(Round, Row: Integer);
 var
   Manager: Integer;
   Scale: Double;
   Began: TDateTime;
   Run: TRun;
+  Before: TTicks;
 begin
   if FResults.Suite.Rows[Row].IsOnce and (Round <> 1) then
     Exit;
@@ -218,19 +266,36 @@ begin
   if Round = 0 then
     Scale := Scale * WarmUpScale;
   Shuffle;
+  Before := TicksNow;
   for Manager in FOrder do
   begin
     if FResults.HasFailed(Manager, Row) or FIsLong[Manager, Row] then
       Continue;
+    if Round > 0 then
+      MemoryWarm(WarmSize(Round, Row));
     Began := Now;
     if not RunOnce(Manager, Row, Scale, Run) then
       FResults.MarkFailed(Manager, Row)
     else if Round > 0 then
     begin
       FResults.Add(Manager, Row, Run);
-      FIsLong[Manager, Row] := SecondSpan(Now, Began) > LongRunSeconds;
+      FIsLong[Manager, Row] := SecondSpan(Now, Began) > LongRunSeconds[FIsShort];
     end;
   end;
+  NoteOthers(Round, Row, Before);
+end;
+
+function TRounds.OthersDescription: string;
+var
+  Middle: Double;
+begin
+  if FOthers = nil then
+    Exit('processors that other programs took: not measured');
+  Middle := FOthers[High(FOthers) div 2];
+  Result := Format('processors that other programs or the host took: %.2f in the median of the rows, at most %.2f in %s',
+    [Middle, FOthers[High(FOthers)], FBusiestRow]);
+  if Middle > BusyProcessors then
+    Result := 'BUSY MACHINE: ' + Result;
 end;
 
 procedure TRounds.Run(Count: Integer; Scale: Double);
@@ -239,6 +304,8 @@ var
 begin
   FCount := Count;
   FScale := Scale;
+  if Scale >= 1 then
+    SupplyWarm;
   for Round := 0 to Count do
   begin
     if Round = 1 then
