@@ -4,7 +4,7 @@ set -eu
 
 usage() {
   cat <<'END'
-Usage: [C_PEERS=DIRECTORY] bench/peers.sh
+Usage: [C_PEERS=DIRECTORY] bench/peers.sh [NAME...]
 
 Builds build/bench/lib/lib*.so from sources that lie inside registry packages:
   mimalloc 3.4.3    PyPI's cmeel-mimalloc      needs python3-pip, gcc
@@ -16,7 +16,8 @@ and from clones that you made in DIRECTORY, since no registry has them:
   gperftools        git clone -b gperftools-2.18.1 https://github.com/gperftools/gperftools
                     (needs cmake and g++; without it bench/run.sh takes Debian's)
 What was built of the same version is not built again; lib/NAME.version states it. Prints a line for
-each library that cannot be built. Takes about four minutes on two cores.
+each library that cannot be built. NAME is mimalloc3, jemalloc, snmalloc, tcmalloc-google, rpmalloc or
+tcmalloc; all unless given. Takes about four minutes on two cores, most of it for tcmalloc-google.
 END
 }
 
@@ -24,6 +25,7 @@ case ${1:-} in
   -h | --help) usage; exit ;;
 esac
 cd "$(dirname "$0")/.."
+wanted=" ${*:-mimalloc3 jemalloc snmalloc tcmalloc-google rpmalloc tcmalloc} "
 out=build/bench/lib
 sources=build/bench/peers
 mkdir -p "$out" "$sources/src"
@@ -37,8 +39,14 @@ libtcmalloc-sys = "=0.1.14"'
 # crate NAME: the version of that crate
 crate() { echo "$crates" | sed -n "s/^$1 = \"=\(.*\)\"/\1/p"; }
 
+# is_wanted NAME
+is_wanted() {
+  case $wanted in *" $1 "*) ;; *) return 1 ;; esac
+}
+
 # begin NAME VERSION TOOL...: whether lib NAME of VERSION is still to be built, and the tools are here
 begin() {
+  is_wanted "$1" || return
   name=$1 version=$2 log=$out/$1.log
   shift 2
   [ "$(cat "$out/$name.version" 2> /dev/null)" != "$version" ] || return 1
@@ -152,7 +160,7 @@ if begin tcmalloc-google "Google's tcmalloc (crate libtcmalloc-sys $(crate libtc
   cargo g++; then finish build_tcmalloc_google; fi
 if clone rpmalloc; then
   if begin rpmalloc "rpmalloc $revision (github mjansson/rpmalloc)" gcc; then finish build_rpmalloc; fi
-elif [ ! -e "$out/librpmalloc.so" ]; then
+elif is_wanted rpmalloc && [ ! -e "$out/librpmalloc.so" ]; then
   echo 'Left out: rpmalloc; for it see bench/peers.sh --help' >&2
 fi
 if clone gperftools; then

@@ -133,7 +133,8 @@ add_setting() {
 }
 
 build_c_managers() {
-  bench/peers.sh
+  # shellcheck disable=SC2086 # a list of names
+  bench/peers.sh $wanted
   add_library glibc GlibcMM c libc6-dev
   add_peer jemalloc JemallocMM
   if [ -e "$out/lib/libtcmalloc.so" ]; then

@@ -11,7 +11,7 @@ results=${1-bench/results/regions.csv} rounds=${ROUNDS:-5}
 out=build/bench-regions
 mkdir -p "$out"
 make -s lib > "$out/lib.log"
-sh bench/peers.sh
+sh bench/peers.sh mimalloc3
 g++ -O2 -std=c++17 -Wall -Ilib/include -o "$out/regions" bench/c/regions.cc -Lbuild/lib -llanemm \
   -Wl,-rpath,"$PWD/build/lib" -ldl
 export MIMALLOC="$PWD/build/bench/lib/libmimalloc3.so"

@@ -181,7 +181,7 @@ mkdir -p "$out" bench/results
 sh lib/build.sh
 named=${MANAGERS:-$(sed -n 's/^managers  *//p' "$suite")}
 case " ${named:-mimalloc3} " in
-  *' mimalloc3 '* | *' snmalloc '* | *' jemalloc '*) sh bench/peers.sh ;;
+  *' mimalloc3 '* | *' snmalloc '* | *' jemalloc '*) sh bench/peers.sh mimalloc3 snmalloc jemalloc ;;
 esac
 for manager in ${named:-glibc LaneMM mimalloc mimalloc3 jemalloc tcmalloc tbb}; do
   add "$manager"

@@ -4,8 +4,7 @@ workloads = suite eq 'scale' ? 'pairs-64 churn-small resize-random nexus produce
 rows = words(workloads) / 2
 set terminal svg size 980,380 * rows font 'sans-serif,12' background 'white'
 set datafile missing 'Nan'
-set logscale x 2
-set logscale y
+set logscale xy
 set xtics (1, 2, 4, 8, 16, 32, 64, 128)
 set xlabel 'threads'
 set ylabel 'ns per operation' offset 1.5

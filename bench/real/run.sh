@@ -109,7 +109,7 @@ add_library() {
 
 mkdir -p "$out" bench/results build/bench/units
 copy_sources
-bench/peers.sh
+bench/peers.sh jemalloc
 gcc -O2 -o "$out/measure" bench/c/measure.c
 fpc -B -l- -v0ewn -vm6018,6058 -O3 -Fibench/core -Fubench/core -Fubench/runner \
   -FUbuild/bench/units -o"$out/runner" bench/Runner.lpr >&2
