@@ -181,12 +181,12 @@ begin
   Result := BlockGet(Size);
 end;
 
-function BlockGetZero(Size: TSize): Pointer;
+// Allocates for a current span without a block, a thread without a heap, or a large size: only then
+// can a block be untouched.
+function BlockGetZeroSlow(Size: NativeUInt; Heap: PHeap): Pointer;
 var
   Span: PSpan;
-  Heap: PHeap;
 begin
-  Heap := OsThreadHeap;
   if Heap <> nil then
     Heap^.Carved := nil;
   {$ifdef LANEMM_ASM}
@@ -206,6 +206,25 @@ begin
     FillChar(Result^, Span^.BlockSize, 0)
   else if not PurgeClear(Span) then
     Result := LimitsRefuse(Size);
+end;
+
+function BlockGetZero(Size: TSize): Pointer;
+var
+  Span: PSpan;
+  Heap: PHeap;
+begin
+  Heap := OsThreadHeap;
+  if (Heap <> nil) and (Size <= MaxClassSize) then
+  begin
+    Span := Heap^.Current[ClassOf(Size)];
+    Result := SpanTake(Span);
+    if Result <> nil then
+    begin
+      FillChar(Result^, Span^.BlockSize, 0);
+      Exit;
+    end;
+  end;
+  Result := BlockGetZeroSlow(Size, Heap);
 end;
 
 {$ifdef LANEMM_ASM}

@@ -36,6 +36,7 @@ type
     procedure ResizeOfABlockOfAnotherThreadKeepsTheContents;
     procedure ZeroedBlockIsZeroWhereABlockWas;
     procedure ZeroedBlockIsZeroWhereABlockWasBefore;
+    procedure ZeroedBlockIsZeroAfterAnotherThreadFreedIt;
     procedure ZeroedBlocksOfFreshSpansAreNotTouched;
     procedure SparseZeroedBlockBacksWhatTheLastOneTouched;
     procedure SparseZeroedBlockOfAnotherThreadDoesToo;
@@ -48,8 +49,8 @@ type
 implementation
 
 uses
-  testregistry, Test.System, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Shards, LaneMM.KeptRuns,
-  LaneMM.Purge;
+  testregistry, Test.System, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.Shards,
+  LaneMM.KeptRuns, LaneMM.Purge;
 
 const
   PageSize = 4096;
@@ -412,6 +413,7 @@ type
     P: Pointer;
     Size: NativeUInt;
     procedure Give;
+    procedure Drop;
   end;
 
 procedure TGiver.Give;
@@ -476,6 +478,41 @@ begin
     for Index := 0 to High(Blocks) do
       FreeMem(Blocks[Index]);
   end;
+end;
+
+procedure TGiver.Drop;
+begin
+  FreeMem(P);
+end;
+
+// Each carving makes one block of this size, and the span has none left but what the thread freed.
+procedure TBlocksTests.ZeroedBlockIsZeroAfterAnotherThreadFreedIt;
+const
+  Size = 5000;
+var
+  Blocks: array[0..29] of Pointer;
+  Giver: TGiver;
+  Owner: TWorker;
+  Index: Integer;
+begin
+  ShardsPurge(AllSlices);
+  for Index := 0 to High(Blocks) do
+  begin
+    GetMem(Blocks[Index], Size);
+    FillChar(Blocks[Index]^, Size, 1);
+  end;
+  Giver := TGiver.Create;
+  Giver.P := Blocks[High(Blocks)];
+  AssertTrue('a span of zeros', ArenaSpan(Giver.P)^.IsZero);
+  Owner := StartIdleThread(Giver.Drop);
+  OsThreadHeap^.Carved := Giver.P; // as if the start of the thread had carved nothing
+  Blocks[High(Blocks)] := AllocMem(Size);
+  AssertTrue('the block that the thread freed', Blocks[High(Blocks)] = Giver.P);
+  AssertTrue('zeros', IsZero(Giver.P, Size));
+  EndThread(Owner);
+  for Index := 0 to High(Blocks) do
+    FreeMem(Blocks[Index]);
+  Giver.Free;
 end;
 
 procedure TBlocksTests.ZeroedBlocksOfFreshSpansAreNotTouched;
