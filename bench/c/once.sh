@@ -5,7 +5,8 @@
 #
 # LIBRARY is preloaded; empty for glibc, which needs none. A program must give what it gave the
 # first time, which is glibc's turn (build/bench-c/expected), else the exit code is 1. A scale below 1
-# makes a C workload shorter and a program tell its version only.
+# makes a C workload shorter and a program tell its version only. MEASURE is what runs the command
+# instead of measure.c.
 set -eu
 
 case ${1-} in
@@ -48,6 +49,16 @@ set_command() {
     jq) set_program jq out jq -f "$root/bench/c/items.jq" "$out/items.json" ;;
     git) set_program git out sh "$root/bench/c/git.sh" "$out/repository" ;;
     cmake) set_program cmake result.txt cmake -S "$out/project" -B . ;;
+    ruby) set_program ruby out ruby "$root/bench/c/objects.rb" ;;
+    lua) set_program lua5.4 out lua5.4 "$root/bench/c/tables.lua" ;;
+    gs)
+      set_program gs out gs -q -dBATCH -dNOPAUSE -dSAFER -sDEVICE=ppmraw -r72 -sOutputFile=- \
+        "$root/bench/c/pages.ps"
+      ;;
+    z3) set_program z3 out z3 -smt2 "$out/bits.smt2" ;;
+    rocksdb) set_program db_bench out sh "$root/bench/c/database.sh" ;;
+    zstd) set_program zstd out zstd -q -9 -T1 -c "$out/items.text" ;;
+    python-json) set_program /usr/bin/python3 out /usr/bin/python3 "$root/bench/c/document.py" ;;
     redis) set_program redis-server result.txt sh "$root/bench/c/redis.sh" ;;
     *) printf '%s\n' "$out/$workload" "$threads" "$scale" > command ;;
   esac
@@ -72,7 +83,7 @@ rm -rf "$out/here"
 mkdir -p "$out/here" "$out/expected"
 cd "$out/here"
 set_command
-xargs -d '\n' env "LD_PRELOAD=$library" "$out/measure" < command > numbers
+xargs -d '\n' env "LD_PRELOAD=$library" "${MEASURE:-$out/measure}" < command > numbers
 if ! is_right; then
   echo "once.sh: $workload gives another result with $manager" >&2
   exit 1

@@ -12,7 +12,8 @@ The workloads are the C programs in bench/c and real programs, each of which mus
 gives with glibc. Takes about 20 minutes on two cores, a fifth of that for each round.
 
 Environment:
-  SUITE=c              the suite: c, memory-c (memory by use, about five minutes), or c-debug (debug
+  SUITE=c              the suite: c, c-field (the other programs of mimalloc-bench, in meaning, and seven
+                       real ones), memory-c (memory by use, about five minutes), or c-debug (debug
                        mode, about five minutes)
   ROUNDS=5             runs of each workload under each allocator
   MANAGERS='NAME...'   of glibc LaneMM mimalloc mimalloc3 jemalloc tcmalloc tbb snmalloc; those that the
@@ -113,10 +114,13 @@ has_row() {
 }
 
 build_programs() {
-  for program in measure larson xmalloc cache_scratch sh_bench mstress churn aligned calloc burst; do
+  for program in measure larson xmalloc cache_scratch sh_bench mstress churn aligned calloc burst \
+    cfrac espresso barnes alloc_test cache_thrash malloc_large mleak rptest glibc_simple glibc_thread; do
     gcc -O2 -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-free -Wall -Wextra \
       -o "$out/$program" "bench/c/$program.c" -lpthread
   done
+  g++ -x c++ -O2 -fno-builtin -fsized-deallocation -Wall -Wextra -o "$out/larson-sized" \
+    bench/c/larson.c -lpthread
   if has_row churn-asan; then
     gcc -O2 -fno-omit-frame-pointer -fsanitize=address -Wall -Wextra \
       -o "$out/churn-asan" bench/c/churn.c
@@ -136,6 +140,7 @@ build_inputs() {
   awk -v count=70000 -v form=text -f bench/c/items.awk > "$out/items.text"
   awk -v count=60000 -v form=xml -f bench/c/items.awk > "$out/items.xml"
   awk -v count=40000 -v form=json -f bench/c/items.awk > "$out/items.json"
+  awk -f bench/c/bits.awk > "$out/bits.smt2"
   if has_row git && [ ! -d "$out/repository" ]; then
     git init -q -b main "$out/making"
     awk -f bench/c/history.awk | git -C "$out/making" fast-import --quiet

@@ -19,9 +19,19 @@ static inline uint64_t next_random(uint64_t *state) {
   return *state * 0x2545F4914F6CDD1Dull;
 }
 
-/* A block that carries its size at its first and its last byte, or ends the program. */
+#ifdef __cplusplus
+#include <new>
+#define BYTES_GET(size) ::operator new(size)
+#define BYTES_FREE(bytes, size) ::operator delete(bytes, size)
+#else
+#define BYTES_GET(size) malloc(size)
+#define BYTES_FREE(bytes, size) free(bytes)
+#endif
+
+/* A block that carries its size at its first and its last byte, or ends the program. Compiled as
+ * C++ it comes from operator new, and operator delete gets its size. */
 static inline uint8_t *block_get(size_t size) {
-  uint8_t *block = malloc(size);
+  uint8_t *block = (uint8_t *)BYTES_GET(size);
   if (block == NULL)
     exit(3);
   block[0] = (uint8_t)size;
@@ -33,7 +43,7 @@ static inline uint8_t *block_get(size_t size) {
 static inline void block_free(uint8_t *block, size_t size) {
   if (block[0] != (uint8_t)size || block[size - 1] != (uint8_t)size)
     exit(4);
-  free(block);
+  BYTES_FREE(block, size);
 }
 
 /* A part of the work, according to the command line. */
