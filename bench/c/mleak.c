@@ -3,7 +3,7 @@
  * After the idea of Leijen's mleak. */
 #include "work.h"
 
-enum { GROUPS = 4000, SIZE = 100, SHORT_LIVED = 200 };
+enum { GROUPS = 1500, SIZE = 100, SHORT_LIVED = 200 };
 
 static uint8_t *left[GROUPS * MAX_THREADS];
 static unsigned threads, group;

@@ -28,13 +28,13 @@ set_program() {
   shift 2
   if [ "$scale" != 1 ]; then
     result=
-    set -- "$name" --version
+    set -- "$name" "$version"
   fi
   printf '%s\n' "$@" > command
 }
 
 set_command() {
-  result=
+  result= version=--version
   case $workload in
     python) set_program /usr/bin/python3 out /usr/bin/python3 "$inputs/work.py" ;;
     gcc) set_program gcc l.o gcc -O1 -c -o l.o "$out/large.c" ;;
@@ -50,7 +50,7 @@ set_command() {
     git) set_program git out sh "$root/bench/c/git.sh" "$out/repository" ;;
     cmake) set_program cmake result.txt cmake -S "$out/project" -B . ;;
     ruby) set_program ruby out ruby "$root/bench/c/objects.rb" ;;
-    lua) set_program lua5.4 out lua5.4 "$root/bench/c/tables.lua" ;;
+    lua) version=-v; set_program lua5.4 out lua5.4 "$root/bench/c/tables.lua" ;;
     gs)
       set_program gs out gs -q -dBATCH -dNOPAUSE -dSAFER -sDEVICE=ppmraw -r72 -sOutputFile=- \
         "$root/bench/c/pages.ps"
