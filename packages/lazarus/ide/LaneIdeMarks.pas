@@ -138,6 +138,7 @@ begin
       Mark.Words := Format(rsMark, [BytesText(Lines[Number].Amounts[AllocatedBytes]),
         CountText(Lines[Number].Amounts[AllocatedBlocks])]);
       Mark.Line := Lines[Number].Line;
+      Mark.ImageIndex := -1; // no picture among those of breakpoints
       Mark.Visible := True;
       Edit.Marks.Add(Mark);
       Part.Characters := Max(Part.Characters, Length(Mark.Words));

@@ -1,0 +1,73 @@
+#!/bin/sh
+# Builds a Lazarus IDE with the package lanemm_ide, and uses its window there under Xvfb, as a user does. Takes a
+# minute of processor time, so no other test runs it.
+#
+#   sh tests/lazarus/ide.sh
+#
+# The IDE, its settings and its pictures are in build/lazarus-ide. Who may write to the folders of Lazarus, as root
+# may, gets the units of the IDE there. Needs the sources of Lazarus (lazarus-src). Ends with `N passed, N failed`.
+set -u
+. "$(dirname "$0")/../../tools/begin.sh"
+out=$(pwd)/build/lazarus-ide
+. tests/lib.sh
+printed=$out/log
+config=$out/config
+rm -rf "$config" "$out/results"
+mkdir -p "$config" build/lazarus
+
+# build FILE [OPTION...]: lazbuild of a package, a project, or the IDE.
+build() {
+  nice -n 10 lazbuild --ws=gtk2 --primary-config-path="$config" "$@" > "$out/log" 2>&1
+}
+
+cat > "$config/miscellaneousoptions.xml" << END
+<?xml version="1.0" encoding="UTF-8"?>
+<CONFIG>
+  <MiscellaneousOptions>
+    <Version Value="2"/>
+    <BuildLazarusOptions>
+      <Profiles Count="1">
+        <Profile0 Name="Test">
+          <TargetDirectory Value="$out/bin"/>
+          <UpdateRevisionInc Value="False"/>
+        </Profile0>
+      </Profiles>
+    </BuildLazarusOptions>
+  </MiscellaneousOptions>
+</CONFIG>
+END
+build --add-package-link packages/lazarus/lanemm_units.lpk \
+  && build --add-package packages/lazarus/lanemm_ide.lpk tests/lazarus/ide/lanemm_ide_test.lpk \
+  && build --build-ide=
+report 'an IDE with the package is built' $?
+
+# The IDE asks at its start without make and without a configuration of fppkg, and where settings are of another version: Debian's lazbuild writes a shorter number.
+home=$out/home
+version=$(tr -d "'" < "$(dirname "$(readlink -f "$(command -v lazbuild)")")/ide/version.inc")
+sed -i "s|\\(<Version .*Lazarus=\\)\"[^\"]*\"|\\1\"$version\"|" "$config/environmentoptions.xml"
+sed -i "s|<MakeFilename>|<MakeFilename Value=\"$(command -v make)\">|" "$config/environmentoptions.xml"
+mkdir -p "$home/.config" "$home/fppkg/config"
+compiler=$(fpc -iV)
+cat > "$home/.config/fppkg.cfg" << END
+[Defaults]
+ConfigVersion=5
+LocalRepository=$home/fppkg/
+CompilerConfigDir=$home/fppkg/config/
+CompilerConfig=default
+
+[Repository]
+Name=fpc
+Path=$(echo /usr/lib/*/fpc/"$compiler")/
+Prefix=/usr/
+END
+cp "$home/.config/fppkg.cfg" "$home/.fppkg.cfg"
+printf '[Defaults]\nConfigVersion=5\nCompiler=%s\nOS=linux\nCPU=%s\nVersion=%s\n' "$(command -v fpc)" \
+  "$(fpc -iTP)" "$compiler" > "$home/fppkg/config/default"
+cp tests/lazarus/ide/Shop.lpi "$out" # the IDE writes it anew
+HOME=$home LANEMM_IDE_TEST="$out/results" timeout -k 5 300 xvfb-run -a -s '-screen 0 1280x900x24' "$out/bin/lazarus" \
+  --primary-config-path="$config" --skip-last-project tests/lazarus/ide/Shop.lpi > "$out/log" 2>&1
+cp "$out/Shop.lpi" tests/lazarus/ide
+cat "$out/results"
+same 'the window does in the IDE what it promises' 0 "$(grep -c '^failed: ' "$out/results")"
+promise 'and all of it was tried' grep -q '^passed: the end was reached' "$out/results"
+sum
