@@ -298,6 +298,9 @@ terminal() { tmux -L "lanemm-$$" "$@" < /dev/null > "$out/screen" 2>&1; }
 screen_shows() { # PART
   terminal capture-pane -p -t top && cat "$out/screen" && grep -q -e "$1" "$out/screen"
 }
+screen_lacks() { # PART
+  terminal capture-pane -p -t top && cat "$out/screen" && ! grep -q -e "$1" "$out/screen"
+}
 # A key, and what the screen shows then.
 key() { # NAME KEY PART
   terminal send-keys -t top "$2"
@@ -341,10 +344,12 @@ promise 'top: another size of the terminal' await screen_shows '^\[[^]]\{58\}]$'
 key 'stops' C-z 'Stopped'
 terminal_is_as_before 'stopped'
 type_line fg
+promise 'top: it is shown again' await screen_lacks 'Stopped'
 key 'goes on' t '^thread '
 promise 'top: it is stopped without notice' kill -STOP "$(top_number)"
 promise 'top: the shell is there' await screen_shows 'Stopped'
 type_line fg
+promise 'top: it is shown once more' await screen_lacks 'Stopped'
 key 'goes on again' c '^size '
 key 'an arrow does nothing' Up '^size '
 key 'the interrupt key ends it' C-c '^:'
