@@ -227,6 +227,10 @@ callcount: #: instructions per operation, counted by valgrind
 	@sh tools/need.sh fpc valgrind
 	@sh bench/callcount.sh
 
+lines: #: cache lines that threads take from each other per operation, beside mimalloc 3 and snmalloc
+	@sh tools/need.sh fpc valgrind
+	@sh bench/lines.sh
+
 lock-sections: #: how long each lock of the engine is held: instructions, and system calls
 	@sh tools/need.sh fpc
 	@mkdir -p build/locks
@@ -384,6 +388,6 @@ clean: #: removes build/, and compiled units that lie beside their sources
 .PHONY: security seeds test-planted test-lazarus test-all test-long test-roots test-roots-12 test-roots-13
 .PHONY: test-frameworks help demo demo-windows demos test test-release test-checked test-pure core core-pure test-programs test-pprof
 .PHONY: matrix test-matrix test-windows-page test-casts test-refused test-together mutants faults test-faults fuzz test-fuzz soak
-.PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lock-sections model lint
+.PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lines lock-sections model lint
 .PHONY: test-start core-lean test-boxes test-servers test-live lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean
 .PHONY: dist deb test-packages test-floor test-formats

@@ -5,7 +5,7 @@ program RunTests;
 
 uses
   LaneMM, LaneMM.DemangleText in 'lib/LaneMM.DemangleText.pas', LaneMM.Demangle in 'lib/LaneMM.Demangle.pas',
-  cthreads, Test.Runner, Test.Types, Test.Atomic, Test.Bits, Test.Os,
+  cthreads, Test.Runner, Test.Types, Test.SharedLines, Test.Atomic, Test.Bits, Test.Os,
   {$ifdef LINUX} Test.Os.Linux, Test.Fork, Test.Large.Moves, Test.Shelf, {$else} Test.Os.Windows, {$endif}
   Test.OsFiles, Test.SizeClasses, Test.Errors, Test.Lock, Test.RemoteList, Test.FreeRuns,
   Test.Arena, Test.Shards, Test.Span, Test.Large, Test.KeptRuns, Test.Heap, Test.Threads, Test.Regions, Test.Aligned, Test.Foreign,

@@ -30,7 +30,7 @@ const
   PageMagic = 'LaneMM'#13#10;
   /// Version of the page and of the records of LaneMM.Types: raised when one of them changes, also
   /// where no size changes. A tool with another number must not read the records.
-  PageLayout = 9;
+  PageLayout = 10;
   /// Bytes of the page.
   PageBytes = 4096;
   /// TPageHead.HasMailbox of a program or library with LaneMMLean.

@@ -326,14 +326,13 @@ type
     Heads: array[0..BinCount - 1] of PSpan;     //< lock Shard  first free run of bin B
   end;
 
-  /// Free runs of slices. Runs of two shards are never joined, so their locks do not meet.
+  /// Free runs of slices. Runs of two shards are never joined, so their locks do not meet. What
+  /// each change writes lies in the line of Lock.
   TShard = record
     case Byte of
       0: (
         Lock: TLock;                //< shared  held for a bounded time, without a system call
         Released: TAtomicWord;      //< shared  spans released without the lock
-        Warm: TBins;                //< lock Shard  free runs with backed pages
-        Cold: TBins;                //< lock Shard  free runs without
         Oldest: PSpan;              //< lock Shard  warm run unused for longest
         Youngest: PSpan;            //< lock Shard  warm run freed last
         WarmSlices: NativeUInt;     //< racy  in Warm; written under Shard. An old value decides
@@ -341,6 +340,8 @@ type
                                     //  and makes a sum inexact
         ColdSlices: NativeUInt;     //< racy  in Cold; likewise
         WarmLow: NativeUInt;        //< lock Shard  lowest WarmSlices since the last ShardsPurgeIdle
+        Warm: TBins;                //< lock Shard  free runs with backed pages
+        Cold: TBins;                //< lock Shard  free runs without
       );
       1: (Lines: array[0..ShardLines - 1] of TCacheLine); //< padding whole lines
   end;
@@ -476,7 +477,6 @@ type
         SweepFrom: NativeUInt;                      //< racy  backed slices worth the next sweep;
                                                     //  two threads at once sweep once too often
         PurgeState: TAtomicWord;                    //< shared  see LaneMM.Purge
-        PurgesHeld: TAtomicWord;                    //< shared  open calls of PurgeHold
         BellSeen: TAtomicWord;                      //< shared  its value at the last Hooks.Ring
         MeasuredAt: NativeUInt;                     //< racy  backed slices when IsDense was set, 0:
                                                     //  never; two threads at once measure twice
@@ -510,6 +510,7 @@ type
         LookedMs: Cardinal;                         //< racy  time of the last look for memory to
                                                     //  purge; a lost write moves a look
         PurgesUnderWay: TAtomicWord;                //< shared  runs that are being purged
+        PurgesHeld: TAtomicWord;                    //< shared  open calls of PurgeHold
         CommitsUnderWay: TAtomicWord;               //< shared  threads that commit slices
         ThreadsLine: TCacheLine;                    //< padding  threads that begin or end write:
         UnusedHeaps: TAtomicWord;                   //< shared  records to reuse, see LaneMM.Threads
