@@ -20,11 +20,15 @@ build() {
   lazbuild --primary-config-path="$out/config" "$@" > "$out/log" 2>&1
 }
 
+# Units of Lazarus itself, which it compiles first on a new machine, have warnings.
+no_warning() {
+  ! grep -E '(Warning|Error|Note):' "$out/log" | grep -v '^/usr/'
+  report 'without a warning' $?
+}
+
 build packages/lazarus/lanemm_units.lpk
 report 'the package compiles' $?
-
-! grep -E '(Warning|Error|Note):' "$out/log"
-report 'without a warning' $?
+no_warning
 
 build --add-package-link packages/lazarus/lanemm_units.lpk \
   && build --build-all tests/lazarus/Sample.lpi
@@ -52,8 +56,7 @@ promise 'all its tests ran' grep -q '^Number200$' "$out/shown"
 # pictures are in build/lazarus/pictures.
 build --ws=gtk2 packages/lazarus/lanemm_ide.lpk
 report 'the package for the IDE compiles' $?
-! grep -E '(Warning|Error|Note):' "$out/log"
-report 'without a warning' $?
+no_warning
 git diff --quiet -- packages/lazarus/ide/languages 2> /dev/null || [ ! -e .git ]
 report 'its file for translators has all texts' $?
 
