@@ -56,7 +56,7 @@ static void make_page(void) {
     page->magic[i] = magic[i];
   for (i = 0; i < 3; i++)
     page->version[i] = version[i];
-  page->layout = 9;
+  page->layout = LAYOUT; /* PageLayout of LaneMM.StatusPage */
   page->pointer_bytes = sizeof(void *);
   page->process = call(system_process, 0, 0, 0, 0);
   page->has_mailbox = 1;

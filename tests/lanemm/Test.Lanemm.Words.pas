@@ -766,7 +766,8 @@ begin
   for Words in Calls do
   begin
     Call(Format(Words, [Planted.Id]));
-    Refused(6, 'with layout 1 for 64 bits; this is the tool for layout 9 and 64 bits');
+    Refused(6, Format('with layout 1 for 64 bits; this is the tool for layout %d and 64 bits',
+      [PageLayout]));
   end;
   CallWell('ps');
   Has('with layout 1', Printed);

@@ -26,5 +26,5 @@ compile -O3 -Xs -o"$out/PlantedStripped" tests/lanemm/Planted.lpr
 gcc -O1 -pthread -o "$out/PlantedC" tests/lanemm/Planted.c
 gcc -O1 -g -pthread -o "$out/StuckC" tests/lanemm/StuckC.c
 gcc -m32 -O1 -nostdlib -static -ffreestanding -fno-pie -no-pie -fno-stack-protector -o "$out/Small" \
-  tests/lanemm/Small.c
+  "-DLAYOUT=$(sed -n 's/^  PageLayout = \([0-9]*\);$/\1/p' src/control/LaneMM.StatusPage.pas)" tests/lanemm/Small.c
 compile -O1 -gl -Futests -Futests/lanemm tests/lanemm/LanemmTests.lpr
