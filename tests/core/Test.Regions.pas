@@ -13,6 +13,10 @@ type
   strict private
     Handle: NativeUInt;
     Region: PHeap;
+    Shelved: Pointer;
+    ShelvedSpan: PSpan;
+    ShelvedFirst: NativeUInt;
+    ShelvedCount: Cardinal;
     procedure Enter;
     procedure Leave;
     function Get(Size: NativeUInt): Pointer;
@@ -20,6 +24,8 @@ type
     function Blocks: NativeUInt;
     function Slices: NativeUInt;
     procedure FreeInChild;
+    procedure ShelveBegin;
+    procedure ShelveEnd;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -793,24 +799,30 @@ begin
   AtMost(2, Slices, 'slices after');
 end;
 
-procedure TRegionsTests.SpanThatIsShelvedMeanwhileIsReleasedLater;
-var
-  P: Pointer;
-  Span: PSpan;
-  First: NativeUInt;
-  Count: Cardinal;
+// Frees one of two blocks, and shelves it, until ShelveEnd, as another thread does.
+procedure TRegionsTests.ShelveBegin;
 begin
-  P := Get(100);
+  Shelved := Get(100);
   Get(100);
-  Span := ArenaSpan(P);
-  FreeMem(P);
-  First := RemoteShelve(Span, Count);
-  Same(1, Count, 'taken to shelve');
-  AssertTrue('freed', RegionFree(Region) = raDone);
-  AssertTrue('the span is left', Span^.Kind = skBlocks);
-  RemoteShelveEnd(Span, First, PBlock(P), Count);
+  ShelvedSpan := ArenaSpan(Shelved);
+  FreeMem(Shelved);
+  ShelvedFirst := RemoteShelve(ShelvedSpan, ShelvedCount);
+  Same(1, ShelvedCount, 'taken to shelve');
+end;
+
+procedure TRegionsTests.ShelveEnd;
+begin
+  RemoteShelveEnd(ShelvedSpan, ShelvedFirst, PBlock(Shelved), ShelvedCount);
   RegionHeapSweep(Region);
-  AssertFalse('it is released now', Span^.Kind = skBlocks);
+end;
+
+procedure TRegionsTests.SpanThatIsShelvedMeanwhileIsReleasedLater;
+begin
+  ShelveBegin;
+  AssertTrue('freed', RegionFree(Region) = raDone);
+  AssertTrue('the span is left', ShelvedSpan^.Kind = skBlocks);
+  ShelveEnd;
+  AssertFalse('it is released now', ShelvedSpan^.Kind = skBlocks);
   AssertTrue('and the heap unused', Region^.Region = nil);
 end;
 
@@ -828,23 +840,13 @@ begin
 end;
 
 procedure TRegionsTests.RegionIsFreedAlthoughASpanWasShelvedWhenItWasReset;
-var
-  P: Pointer;
-  Span: PSpan;
-  First: NativeUInt;
-  Count: Cardinal;
 begin
-  P := Get(100);
-  Get(100);
-  Span := ArenaSpan(P);
-  FreeMem(P);
-  First := RemoteShelve(Span, Count);
+  ShelveBegin;
   AssertTrue('reset', RegionReset(Region) = raDone);
   Get(100);
   AssertTrue('freed: no thread is in it', RegionFree(Region) = raDone);
   AtLeast(1, Region^.Data.Left, 'heaps left');
-  RemoteShelveEnd(Span, First, PBlock(P), Count);
-  RegionHeapSweep(Region);
+  ShelveEnd;
   Same(0, Region^.Data.Left, 'heaps left');
 end;
 

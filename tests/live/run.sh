@@ -139,13 +139,17 @@ timed 'C' bash 1
 
 # Its descriptors, and the signals that it handles.
 traces() { ls -l "/proc/$pid/fd" | sed 's/.* \([0-9]* -> \)/\1/' | tail -n +2; grep SigCgt "/proc/$pid/status"; }
+# It waits for input: what it runs last has begun.
+waits() { grep -q '^State:.S' "/proc/$pid/status"; }
 leaves_no_trace() { # NAME COMMAND...
   name=$1
   shift
   start "$@"
+  await waits
   traces > "$out/plain"
   stop
   start env "LD_PRELOAD=$preload" "LANEMM=log=$out/" "$@"
+  await waits
   traces > "$out/watched"
   promise "$name: the same descriptors and signals as without LaneMM" \
     sh -c "sed 's/pipe:.*//' '$out/plain' > '$out/a'; sed 's/pipe:.*//' '$out/watched' | diff '$out/a' -"
