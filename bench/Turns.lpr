@@ -154,15 +154,21 @@ begin
   Result := Number mod PlayerCount + 1;
 end;
 
-// Rounds of turns of all threads, each of some operations; the first half is warm-up.
+// The first half of the rounds is warm-up.
+procedure BeginRound(Number, Count: Integer);
+begin
+  if Number = Count div 2 + 1 then
+    Mark(maMeasure);
+end;
+
+// Rounds of turns of all threads, each of some operations.
 procedure Rounds(Count: Integer; Action: TAction; Size: PtrUInt; Blocks: Integer);
 var
   I, Number: Integer;
 begin
   for I := 1 to Count do
   begin
-    if I = Count div 2 + 1 then
-      Mark(maMeasure);
+    BeginRound(I, Count);
     for Number := 1 to PlayerCount do
     begin
       Turn(Number, Action, Size, 0, Blocks, Number);
@@ -198,8 +204,7 @@ var
 begin
   for I := 1 to Count do
   begin
-    if I = Count div 2 + 1 then
-      Mark(maMeasure);
+    BeginRound(I, Count);
     for Number := 1 to PlayerCount do
       Turn(Number, acAllocate, Size, 0, Blocks, Number);
     for Number := 1 to PlayerCount do
