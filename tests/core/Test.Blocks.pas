@@ -49,8 +49,8 @@ type
 implementation
 
 uses
-  testregistry, Test.System, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.Shards,
-  LaneMM.KeptRuns, LaneMM.Purge;
+  fpcunit, testregistry, Test.System, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena,
+  LaneMM.Shards, LaneMM.KeptRuns, LaneMM.Span, LaneMM.Purge;
 
 const
   PageSize = 4096;
@@ -485,32 +485,42 @@ begin
   FreeMem(P);
 end;
 
-// Each carving makes one block of this size, and the span has none left but what the thread freed.
+// Allocates and fills blocks of Size until the last one is that of a span that held zeros, has none
+// left and so gives next what another thread frees. Returns how many.
+function FillUpAZeroSpan(Size: NativeUInt; out Blocks: array of Pointer): Integer;
+var
+  Span: PSpan;
+begin
+  Result := 0;
+  repeat
+    TAssert.AssertTrue('a span of zeros', Result < Length(Blocks));
+    GetMem(Blocks[Result], Size);
+    FillChar(Blocks[Result]^, Size, 1);
+    Span := ArenaSpan(Blocks[Result]);
+    Inc(Result);
+  until Span^.IsZero and SpanIsFull(Span);
+end;
+
 procedure TBlocksTests.ZeroedBlockIsZeroAfterAnotherThreadFreedIt;
 const
-  Size = 5000;
+  Size = 5000; // each carving makes one block
 var
-  Blocks: array[0..29] of Pointer;
+  Blocks: array[0..1999] of Pointer;
   Giver: TGiver;
   Owner: TWorker;
-  Index: Integer;
+  Count, Index: Integer;
 begin
   ShardsPurge(AllSlices);
-  for Index := 0 to High(Blocks) do
-  begin
-    GetMem(Blocks[Index], Size);
-    FillChar(Blocks[Index]^, Size, 1);
-  end;
+  Count := FillUpAZeroSpan(Size, Blocks);
   Giver := TGiver.Create;
-  Giver.P := Blocks[High(Blocks)];
-  AssertTrue('a span of zeros', ArenaSpan(Giver.P)^.IsZero);
+  Giver.P := Blocks[Count - 1];
   Owner := StartIdleThread(Giver.Drop);
   OsThreadHeap^.Carved := Giver.P; // as if the start of the thread had carved nothing
-  Blocks[High(Blocks)] := AllocMem(Size);
-  AssertTrue('the block that the thread freed', Blocks[High(Blocks)] = Giver.P);
+  Blocks[Count - 1] := AllocMem(Size);
+  AssertTrue('the block that the thread freed', Blocks[Count - 1] = Giver.P);
   AssertTrue('zeros', IsZero(Giver.P, Size));
   EndThread(Owner);
-  for Index := 0 to High(Blocks) do
+  for Index := 0 to Count - 1 do
     FreeMem(Blocks[Index]);
   Giver.Free;
 end;
