@@ -291,16 +291,32 @@ begin
         Results.MeanRatio(Manager, Base, '*', meTime), Results.MeanRatio(Manager, Base, '*', mePeak)]));
 end;
 
-/// Writes which manager failed in which row, if one did.
+/// Returns the rows in which a manager failed, as a list.
+function FailedRows(Results: TResults; Manager: Integer): string;
+var
+  Row: Integer;
+begin
+  Result := '';
+  for Row := 0 to High(Results.Suite.Rows) do
+    if Results.RunCount(Manager, Row) = 0 then
+      Result := Result + IfThen(Result = '', ' in ', ', ') + '`' + Results.Suite.Rows[Row].Name + '`';
+end;
+
+/// Writes which manager failed in which rows, if one did.
 procedure WriteFailed(Results: TResults);
 var
-  Manager, Row: Integer;
+  Manager: Integer;
+  Rows, Line: string;
 begin
+  Line := '';
   for Manager := 0 to High(Results.Managers) do
-    for Row := 0 to High(Results.Suite.Rows) do
-      if Results.RunCount(Manager, Row) = 0 then
-        WriteLn(Results.Managers[Manager], ' failed in `', Results.Suite.Rows[Row].Name,
-          '`, which its means leave out.');
+  begin
+    Rows := FailedRows(Results, Manager);
+    if Rows <> '' then
+      Line := Line + IfThen(Line = '', '', '; ') + Results.Managers[Manager] + Rows;
+  end;
+  if Line <> '' then
+    WriteLn('Failed, or took more than two minutes, and left out of the means: ', Line, '.');
 end;
 
 /// Writes what the numbers say, in sentences.
@@ -457,7 +473,7 @@ end;
 procedure PlaceLabels(var Points: TPoints);
 const
   LabelWidth = 0.16;
-  LabelHeight = 0.035;
+  LabelHeight = 0.045;
 var
   Point, Other: Integer;
   Slowest, Fastest, Width, Line, Distance: Double;
