@@ -9,7 +9,7 @@ Usage: bench/report.sh [SUITE [RESULT]]
 Reads bench/results/RESULT.csv, which bench/run.sh or bench/c/run.sh has written, and writes
 docs/benchmarks.md with docs/benchmarks/*.svg, or, for another SUITE than full,
 docs/benchmarks-SUITE.md with docs/benchmarks-SUITE/*.svg. SUITE is full and RESULT is SUITE unless
-given. Needs fpc and gnuplot.
+given. Needs fpc and gnuplot. Of docs/benchmarks-server.md it writes the tables and the chart alone.
 
 Where README.md has two lines that name this script and the suite, it also writes the numbers
 between them. It refuses numbers that were not made at SCALE=1, and those of another engine: what gets,
@@ -29,6 +29,39 @@ page=benchmarks
 out=build/bench
 data=$out/charts/$suite
 mkdir -p "$out/units" "$data" "docs/$page"
+
+# fill FILE WORD: puts $out/WORD.md between the two lines of FILE that name this script, the suite and the word
+fill() {
+  sed -e "/^<!-- bench\/report.sh $suite writes the $2/r $out/$2.md" \
+    -e "/^<!-- bench\/report.sh $suite writes the $2/,/^<!-- end of bench\/report.sh $suite/{//!d}" "$1" \
+    > "$out/filled.md"
+  cat "$out/filled.md" > "$1"
+}
+
+# chart NAME FILE: draws bench/charts/NAME.gp if there are numbers for it
+chart() {
+  [ -f "$data/$2" ] || return 0
+  # Without tabs and blanks at line ends, as all files of this project.
+  gnuplot -e "data='$data'; suite='$suite'; base='$(sed -n 's/^base *//p' "bench/suites/$suite.txt")'" \
+    "bench/charts/$1.gp" | expand -t 2 | sed 's/ *$//' > "docs/$page/$1.svg"
+}
+
+# server_page RESULTS: the tables and the chart of a page that is written by hand
+server_page() {
+  for word in cpu requests memory; do
+    awk -v what=$word -f bench/real/tables.awk "$1" > "$out/$word.md"
+    fill "docs/$page.md" $word
+  done
+  { echo '```'; sed -n 's/^# //p' "$1"; echo '```'; } > "$out/head.md"
+  fill "docs/$page.md" head
+  awk -v what=chart -f bench/real/tables.awk "$1" > "$data/server.dat"
+  chart server server.dat
+}
+
+if [ "$suite" = server ]; then
+  server_page "bench/results/$result.csv"
+  exit
+fi
 fpc -B -l- -v0ewn -vm6018,6058 -Fibench/core -Fubench/core -Fubench/runner -FU"$out/units" \
   -o"$out/report" bench/Report.lpr >&2
 rm -f "$data"/*
@@ -86,10 +119,7 @@ check_results() {
 # the suite and the word
 write_readme() {
   "$out/report" "--$1" "bench/suites/$suite.txt" "bench/results/$result.csv" > "$out/$1.md"
-  sed -e "/^<!-- bench\/report.sh $suite writes the $1/r $out/$1.md" \
-    -e "/^<!-- bench\/report.sh $suite writes the $1/,/^<!-- end of bench\/report.sh $suite/{//!d}" README.md \
-    > "$out/README.md"
-  cat "$out/README.md" > README.md
+  fill README.md "$1"
 }
 
 if grep -q "^<!-- bench/report.sh $suite writes" README.md; then
@@ -103,14 +133,6 @@ if ! command -v gnuplot > /dev/null; then
   echo 'Left out: the charts; for them install gnuplot-nox' >&2
   exit
 fi
-
-# chart NAME FILE: draws bench/charts/NAME.gp if there are numbers for it
-chart() {
-  [ -f "$data/$2" ] || return 0
-  # Without tabs and blanks at line ends, as all files of this project.
-  gnuplot -e "data='$data'; suite='$suite'; base='$(sed -n 's/^base *//p' "bench/suites/$suite.txt")'" \
-    "bench/charts/$1.gp" | expand -t 2 | sed 's/ *$//' > "docs/$page/$1.svg"
-}
 
 chart overall overall.dat
 chart threads churn-small.dat

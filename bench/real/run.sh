@@ -5,24 +5,27 @@ set -eu
 
 usage() {
   cat <<'END'
-Usage: PASCAL_PEERS=DIRECTORY bench/real/run.sh [real|horse]
+Usage: PASCAL_PEERS=DIRECTORY bench/real/run.sh [real|horse|server]
 
 Builds a server once per memory manager, runs it in turn under all of them, and writes
 bench/results/SUITE.csv: a row's time is that of a whole run, its peak memory that of the largest
 process. The suites:
   real    mORMot 2's tests of its services (bench/real/Soa.lpr); needs libsqlite3
   horse   a web server on Horse (bench/real/Shop.lpr) with sixteen clients; needs curl and ab
+  server  mORMot 2's TechEmpower sample (bench/real/server.sh) with PostgreSQL: requests per second,
+          CPU time per request and memory of the server; needs curl, wrk, libpq5 and libsqlite3
 DIRECTORY has the sources in mORMot2 and horse, as bench/README.md tells. Needs fpc and gcc, too.
 
 Environment:
   ROUNDS=5          runs of each program under each manager
-  MANAGERS='NAME...' only these managers
+  MANAGERS='NAME...' only these managers, instead of those that the suite names
+  BUSY=1            measures also while other programs keep the machine busy; the results say so
 END
 }
 
 case ${1:-} in
   -h | --help) usage; exit ;;
-  '' | real | horse) suite=${1:-real} ;;
+  '' | real | horse | server) suite=${1:-real} ;;
   *) usage >&2; exit 2 ;;
 esac
 cd "$(dirname "$0")/../.."
@@ -32,10 +35,24 @@ out=$root/build/bench-real
 binaries=
 mormot=$out/mORMot2
 horse=${PASCAL_PEERS:-}/horse/src
-if [ ! -d "${PASCAL_PEERS:-}/mORMot2/src" ] || [ ! -d "$horse" ]; then
-  usage >&2
+database=
+result=bench/results/$suite.csv
+wanted=${MANAGERS:-$(sed -n 's/^managers  *//p' "bench/suites/$suite.txt")}
+
+# need FOLDER: ends when PASCAL_PEERS does not have it
+need() {
+  [ -d "${PASCAL_PEERS:-}/$1" ] && return
+  echo "run.sh: PASCAL_PEERS=${PASCAL_PEERS:-} has no $1; bench/README.md says what belongs there" >&2
   exit 2
-fi
+}
+
+# is_wanted NAME: whether that manager takes part
+is_wanted() {
+  case " $wanted " in
+    *" $1 "*) ;;
+    *) return 1 ;;
+  esac
+}
 
 # A copy that links none of the static libraries, which are not in mORMot's repository.
 copy_sources() {
@@ -56,26 +73,49 @@ compile_horse() {
     -o"$out/$name/shop" bench/real/Shop.lpr >&2
 }
 
-# compile_real NAME FPC-OPTIONS...
-compile_real() {
-  name=$1
-  shift
-  mkdir -p "$out/$name/units"
+# compile_mormot PROGRAM OUTPUT UNITS FPC-OPTIONS...
+compile_mormot() {
+  program=$1 output=$2 units=$3
+  shift 3
+  mkdir -p "$units"
   # The options are those of mORMot's own build.
   for folder in app core crypt db lib net orm rest soa script misc; do
     set -- "$@" "-Fu$mormot/src/$folder"
   done
-  fpc -B -l- -v0e -MDelphi -Sci -Ci -O3 -CX -XX -dNOSTATIC -dNOSQLITE3STATIC \
-    -Fi"$mormot/src" -Fi"$mormot/src/core" -Fi"$mormot/src/net" "$@" -Fu"$mormot/test" \
-    -FU"$out/$name/units" -o"$out/$name/soa" bench/real/Soa.lpr >&2
+  fpc -l- -v0e -MDelphi -Sci -Ci -O3 -CX -XX -dNOSTATIC -dNOSQLITE3STATIC \
+    -Fi"$mormot/src" -Fi"$mormot/src/core" -Fi"$mormot/src/net" "$@" -FU"$units" -o"$output" "$program" >&2
+}
+
+# compile_real NAME FPC-OPTIONS...
+compile_real() {
+  name=$1
+  shift
+  compile_mormot bench/real/Soa.lpr "$out/$name/soa" "$out/$name/units" -B "$@" -Fu"$mormot/test"
+}
+
+# compile_server NAME FPC-OPTIONS...: all share their units but for the manager and its mode
+compile_server() {
+  name=$1
+  shift
+  rm -f "$out/units-server/mormot.core.fpcx64mm."* "$out/units-server/raw."*
+  mkdir -p "$out/$name"
+  compile_mormot "$mormot/raw.pas" "$out/$name/server" "$out/units-server" "$@"
+}
+
+# The sample, with the address and the database that the environment names.
+prepare_server() {
+  sh tools/need.sh curl wrk
+  sed -e "s/'8080', nil/RawUtf8(GetEnvironmentVariable('SERVER_ADDRESS')), nil/" \
+    -e "s/'tfb-database:5432'/''/" "$PASCAL_PEERS/mORMot2/ex/techempower-bench/raw.pas" > "$mormot/raw.pas"
+  rm -rf "$out/units-server"
+  database=$(mktemp -d "${TMPDIR:-/tmp}/lanemm-server.XXXXXX")
+  trap 'rm -rf "$database"' EXIT
+  sh bench/real/database.sh make "$database" < "$PASCAL_PEERS/mORMot2/ex/techempower-bench/create-postgres.sql"
 }
 
 # add NAME SETTING FPC-OPTIONS...: the programs with that manager; SETTING is VARIABLE=VALUE
 add() {
-  case " ${MANAGERS:-$1} " in
-    *" $1 "*) ;;
-    *) return 0 ;;
-  esac
+  is_wanted "$1" || return 0
   name=$1 setting=$2
   shift 2
   "compile_$suite" "$name" "$@"
@@ -85,13 +125,13 @@ set -eu
 rm -rf "$out/here"
 mkdir -p "$out/here"
 cd "$out/here"
-case \$1 in
-  soa) set -- "\$1" "$out/$name/soa" ;;
-  horse-*) set -- "\$1" sh "$root/bench/real/horse.sh" "$out/$name/shop" "\${1#horse-}" ;;
+row=\$1 scale=\$5
+case \$row in
+  soa) set -- "$out/measure" "$out/$name/soa" ;;
+  horse-*) set -- "$out/measure" sh "$root/bench/real/horse.sh" "$out/$name/shop" "\${row#horse-}" ;;
+  server-*) set -- sh "$root/bench/real/server.sh" "$out/$name/server" "\${row#server-}" "\$scale" "$database" ;;
 esac
-row=\$1
-shift
-numbers=\$(env $setting "$out/measure" "\$@")
+numbers=\$(env $setting "\$@")
 echo "$name,\$row,1,\$numbers"
 END
   chmod +x "$out/$name/bench"
@@ -100,6 +140,7 @@ END
 
 # add_library NAME UNIT LIBRARY: a manager in C, of bench/peers.sh or the system, if it is there
 add_library() {
+  is_wanted "$1" || return 0
   if ld -shared -o "$out/probe" "-L$peers" "-l$3" 2> /dev/null; then
     add "$1" LANEMM= "-Fa$2" -Fubench/managers -Fubench/core -Fibench/core "-Fl$peers" -k-rpath "-k$peers"
   else
@@ -107,29 +148,56 @@ add_library() {
   fi
 }
 
+# add_mormot NAME FPC-OPTIONS...: mORMot's own manager in a mode
+add_mormot() {
+  name=$1
+  shift
+  add "$name" LANEMM= -Famormot.core.fpcx64mm "-Fu$mormot/src/core" "-Fi$mormot/src" "$@"
+}
+
+need mORMot2/src
+[ "$suite" != horse ] || need horse/src
+[ "$suite" != server ] || need mORMot2/ex/techempower-bench
 mkdir -p "$out" bench/results build/bench/units
 copy_sources
-bench/peers.sh jemalloc
+[ "$suite" != server ] || prepare_server
+! is_wanted jemalloc || bench/peers.sh jemalloc
 gcc -O2 -o "$out/measure" bench/c/measure.c
-fpc -B -l- -v0ewn -vm6018,6058 -O3 -Fibench/core -Fubench/core -Fubench/runner \
+fpc -B -l- -v0ewn -vm6018,6058 -O3 -Fibench/core -Fubench/core -Futests -Fubench/runner \
   -FUbuild/bench/units -o"$out/runner" bench/Runner.lpr >&2
 add FPC LANEMM=
+add cmem LANEMM= -Facmem
 add_library glibc GlibcMM c
 add_library jemalloc JemallocMM jemalloc
 add_library tcmalloc TcmallocMM tcmalloc_minimal
 add_library mimalloc MimallocMM mimalloc
-add mormot LANEMM= -Famormot.core.fpcx64mm "-Fu$mormot/src/core" "-Fi$mormot/src"
-add mormot-server LANEMM= -Famormot.core.fpcx64mm -dFPCMM_SERVER "-Fu$mormot/src/core" "-Fi$mormot/src"
+add_mormot mormot
+add_mormot mormot-server -dFPCMM_SERVER
+add_mormot mormot-boost -dFPCMM_BOOST
+add_mormot mormot-booster -dFPCMM_BOOSTER
+if grep -q FPCMM_MOONSHARD "$mormot/src/core/mormot.core.fpcx64mm.pas"; then
+  add_mormot mormot-moonshard -dFPCMM_BOOSTER -dFPCMM_MOONSHARD
+elif is_wanted mormot-moonshard; then
+  echo 'Left out: mormot-moonshard; mORMot2 there has no FPCMM_MOONSHARD' >&2
+fi
 add LaneMM LANEMM= -FaLaneMM -Fusrc '-Fusrc/*'
 add LaneMM-nothp LANEMM=huge=0 -FaLaneMM -Fusrc '-Fusrc/*'
 revision=$(git rev-parse --short HEAD)
 git --no-optional-locks diff --quiet HEAD -- src bench ':!bench/results' ||
   revision="$revision with changes"
-command="PASCAL_PEERS=DIRECTORY ${MANAGERS:+MANAGERS='$MANAGERS' }ROUNDS=${ROUNDS:-5} bench/real/run.sh $suite"
+command="PASCAL_PEERS=DIRECTORY ${MANAGERS:+MANAGERS='$MANAGERS' }ROUNDS=${ROUNDS:-5} ${BUSY:+BUSY=$BUSY }bench/real/run.sh $suite"
+mormot_revision=$(git -C "$PASCAL_PEERS/mORMot2" rev-parse --short HEAD 2> /dev/null || echo unknown)
+library=
+case $suite in
+  horse) library="Horse $(sed -n "s/.*HORSE_VERSION = '\(.*\)'.*/\1/p" "$horse/Horse.Constants.pas")" ;;
+  server) library="PostgreSQL $(psql --version | sed 's/.* (Debian \(.*\))/\1/'), $(wrk -v | sed -n '1s/ \[.*//p')"
+    result=$out/server-runs.csv ;;
+esac
 # shellcheck disable=SC2086
-"$out/runner" "bench/suites/$suite.txt" "bench/results/$suite.csv" "${ROUNDS:-5}" 1 \
+"$out/runner" "bench/suites/$suite.txt" "$result" "${ROUNDS:-5}" 1 \
   "command: $command
 date: $(date -u +%F)
 revision: $revision
-library: mORMot $(tr -cd '0-9.' < "$mormot/src/mormot.commit.inc")
-library: Horse $(sed -n "s/.*HORSE_VERSION = '\(.*\)'.*/\1/p" "$horse/Horse.Constants.pas")" $binaries
+library: mORMot $(tr -cd '0-9.' < "$mormot/src/mormot.commit.inc"), revision $mormot_revision${library:+
+library: $library}" $binaries
+[ "$suite" != server ] || awk -f bench/real/requests.awk "$result" > bench/results/server.csv
