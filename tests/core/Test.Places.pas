@@ -24,6 +24,8 @@ type
     BlockCount: Integer;
     First, Second, Free: PSpan;
     FreeBefore: NativeUInt;
+    IsReused: Boolean;
+    ReusedCount: Integer;
     function Take: PBlock;
     function FillSpan: PSpan;
     function BlockOf(Span: PSpan): PBlock;
@@ -53,6 +55,9 @@ type
     function IsQueued(Span: PSpan): Boolean;
     procedure VerifyBothStay;
     procedure VerifyReleasedOnce;
+    procedure PrepareLastBlockBetween;
+    procedure SweepAndReuse;
+    procedure VerifyReused;
     procedure VerifyBothAreFree;
     procedure UnlockAndVerify;
   strict private
@@ -117,6 +122,7 @@ type
     procedure SpanTakenOverMeanwhileIsNotLost;
     procedure SpanTakenUnderALockIsTakenOnce;
     procedure SpanSweptMeanwhileIsReleasedOnce;
+    procedure SpanReusedMeanwhileIsLeftAlone;
     procedure SpanReleasedWhileTheLockIsLeftIsNotForgotten;
     procedure LockLeftWhileASpanIsReleasedForgetsNothing;
     procedure SpansReleasedTogetherAreBothFree;
@@ -324,11 +330,11 @@ end;
 // The block is on a list that a thread takes it from, and one that does not look is asked to.
 procedure TPlacesTests.VerifyFreedBlock;
 begin
-  AssertTrue('the span has an owner', (Second^.Owner <> NoOwner)
+  AssertTrue('the span has an owner', (OwnerOf(Second) <> NoOwner)
     and (Second^.Remote and GivenUpSpan = 0));
   Same(1, Second^.BlockBytes div Second^.BlockSize
     - (Second^.Used - Second^.Bias - RemoteCount(Second)), 'free blocks');
-  if Second^.Owner = Others then
+  if OwnerOf(Second) = Others then
     AssertTrue('others took it over', LoadAcquire(Others^.Taken) = NativeUInt(Second))
   else if not Second^.IsCurrent then
     Same(1, LoadAcquire(Process.SweepWanted), 'requests of a sweep');
@@ -427,6 +433,61 @@ end;
 procedure TPlacesTests.SpanSweptMeanwhileIsReleasedOnce;
 begin
   AtEachPlace(PrepareLastBlock, FreeLast, Sweep, VerifyReleasedOnce);
+end;
+
+// First also lies between spans in use: its run stays one of its own when it is free.
+procedure TPlacesTests.PrepareLastBlockBetween;
+begin
+  FillSpan;
+  First := FillSpan;
+  FillSpan;
+  Take;
+  FreeAllOf(First, True);
+  HeapSweep(Mine);
+  FreeBefore := FreeSlices;
+end;
+
+// Takes the run of First for another thread's span, if a sweep has released it. The last block of
+// that span has just been freed, and its thread is about to look at it.
+procedure TPlacesTests.SweepAndReuse;
+var
+  Taken: PSpan;
+  Block: PBlock;
+  Left: Integer;
+begin
+  HeapSweep(Mine);
+  IsReused := False;
+  Left := 100;
+  while (First^.Kind <> skBlocks) and (Left > 0) do
+  begin
+    Taken := HeapNewSpan(Others, SizeClass);
+    SpanRefill(Taken);
+    Block := SpanTake(Taken);
+    PushTaken(Others, Taken);
+    HeapSweepQueued(Others);
+    SpanPut(Taken, Block);
+    IsReused := Taken = First;
+    Dec(Left);
+  end;
+  Inc(ReusedCount, Ord(IsReused));
+end;
+
+// More slices may have come from the frontier.
+procedure TPlacesTests.VerifyReused;
+begin
+  if IsReused then
+    AssertTrue('the owner', OwnerOf(First) = Others);
+  HeapSweep(Others);
+  HeapSweep(Mine);
+  Same(Process.ClassSlices[SizeClass], (FreeSlices - FreeBefore) mod StepSlices,
+    'free slices, but for those that are new');
+end;
+
+procedure TPlacesTests.SpanReusedMeanwhileIsLeftAlone;
+begin
+  ReusedCount := 0;
+  AtEachPlace(PrepareLastBlockBetween, FreeLast, SweepAndReuse, VerifyReused);
+  AtLeast(1, ReusedCount, 'places where the span was used again');
 end;
 
 // First is current. Others have freed its blocks.

@@ -43,6 +43,7 @@ type
     procedure Shelve;
     function BackedPages: NativeUInt;
     procedure CheckMore;
+    procedure RetireAll;
     procedure SweepAsRequested;
     procedure PutBack(First: NativeUInt; Count: Cardinal);
     procedure PassBlocks;
@@ -66,6 +67,7 @@ type
     procedure BlockThatWasWrittenToIsReportedAndLeftOut;
     procedure ShelvedBlocksAreFree;
     procedure SpanOfAThreadThatEndsIsReleased;
+    procedure SpanThatIsLeftWithAShelfRequestsASweep;
     procedure LastFreeIntoAnAbandonedSpanWithAShelfGivesItBack;
     procedure ThreadThatStopsWhileItShelvesStopsNobody;
     procedure ChildDropsWhatALostThreadWasShelving;
@@ -419,6 +421,23 @@ begin
 end;
 
 // As when the owner took a block after the look at the counts. All that others freed is shelved.
+procedure TShelfTests.RetireAll;
+begin
+  HeapRetireAll(OsThreadHeap);
+end;
+
+// Its owner does not come back to the span, and the last free may have been.
+procedure TShelfTests.SpanThatIsLeftWithAShelfRequestsASweep;
+begin
+  FreeBlocks(0, UsedCount - 3); // whole pages
+  ShelveOf(Span);
+  Same(0, RemoteCount(Span), 'blocks on the list');
+  StoreRelease(Process.SweepWanted, 0);
+  Owner.Call(RetireAll);
+  AssertTrue('left', OwnerOf(Span)^.Current[Span^.SizeClass] <> Span);
+  Same(1, LoadAcquire(Process.SweepWanted), 'requests of a sweep');
+end;
+
 procedure TShelfTests.LastFreeIntoAnAbandonedSpanWithAShelfGivesItBack;
 begin
   Owner.Call(FreeLastButOne);

@@ -230,6 +230,8 @@ procedure TLeafCodeTests.CodeThatIsJumpedToIsPartOfTheRoutineBefore;
 begin
   // A jump over the 6 bytes of the return and 3 bytes behind it, to the start of the next line.
   Compare(False, Reserve + '74 09 ' + Return, Load + Return, 0);
+  // The same with the 3 bytes before the return, which then ends where the next line begins.
+  Compare(False, Reserve + '74 09 90 90 90 ' + Return, Load + Return, 0);
 end;
 
 procedure TLeafCodeTests.TableOfJumpsMayLeadAnywhere;
