@@ -282,7 +282,7 @@ build/lanemm: $(wildcard src/*.* src/*/*.* lib/*.pas tools/lanemm/*.* tools/repl
 	@mkdir -p build/tool/replay
 	@fpc $(FPCFLAGS) -vm4046,4082 -O2 -Fusrc "-Fusrc/*" -Fulib -Futools/lanemm -Futools/replay -FUbuild/tool \
 	  -obuild/tool/lanemm tools/lanemm/lanemm.lpr
-	@fpc $(FPCFLAGS) -O2 -Xs -Fusrc "-Fusrc/*" -FUbuild/tool/replay -obuild/tool/replay/lanemm-replay \
+	@fpc $(FPCFLAGS) -O2 -Xs- -Fusrc "-Fusrc/*" -FUbuild/tool/replay -obuild/tool/replay/lanemm-replay \
 	  tools/replay/Replayer.lpr
 	@mv build/tool/replay/lanemm-replay build/tool/lanemm build
 

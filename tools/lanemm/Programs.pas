@@ -22,6 +22,8 @@ type
 
 /// Returns the path of a program, found as a shell finds it; empty if there is none.
 function ProgramPath(const Name: string): string;
+/// Returns the folder of lanemm, with a slash.
+function OwnFolder: string;
 /// Returns the path of liblanemm.so; raises ETool without one.
 function LibraryPath: string;
 /// Returns the path of the first of these libraries, names with a colon between, in the folders for
@@ -57,6 +59,14 @@ begin
     Result := '';
 end;
 
+function OwnFolder: string;
+begin
+  Result := ParamStr(0);
+  if Result = '' then // /proc is not mounted
+    Result := ProgramPath(argv[0]);
+  Result := ExtractFilePath(ExpandFileName(Result));
+end;
+
 function LibraryPath: string;
 const
   OwnFolders: array[0..1] of string = ('lib/', '../lib/');
@@ -70,7 +80,7 @@ begin
     Exit(ExpandFileName(Result));
   for Folder in OwnFolders do
   begin
-    Result := ExpandFileName(ExtractFilePath(ParamStr(0)) + Folder + LibraryName);
+    Result := ExpandFileName(OwnFolder + Folder + LibraryName);
     if FileExists(Result) then
       Exit;
   end;

@@ -10,8 +10,13 @@ uses
 
 /// Reads the recording, and repeats it under each manager in turn.
 procedure RunReplay(Arguments: TArguments);
+/// Returns the path of lanemm-replay; raises ETool without it.
+function ReplayerPath: string;
 
 const
+  /// The program that lanemm starts on LaneMM.
+  ReplayerName = 'lanemm-replay';
+
   ReplayCommand: TCommand = (
     Name: 'replay';
     Usage: 'FILE [OPTIONS]';
@@ -34,10 +39,9 @@ const
 implementation
 
 uses
-  SysUtils, Classes, fpJson, Recordings, ToolText, Trials, TryRuns, TryReports;
+  SysUtils, Classes, fpJson, Programs, Recordings, ToolText, Trials, TryRuns, TryReports;
 
 const
-  ReplayerName = 'lanemm-replay';
   LibraryName = 'liblanemm';
 
 type
@@ -62,7 +66,6 @@ type
     procedure WriteText; override;
   end;
 
-// Returns the path of the program that repeats a plan.
 function ReplayerPath: string;
 const
   Folders: array[0..1] of string = ('', '../libexec/');
@@ -71,7 +74,7 @@ var
 begin
   for Folder in Folders do
   begin
-    Result := ExpandFileName(ExtractFilePath(ParamStr(0)) + Folder + ReplayerName);
+    Result := ExpandFileName(OwnFolder + Folder + ReplayerName);
     if FileExists(Result) then
       Exit;
   end;

@@ -7,14 +7,15 @@ uses
   LaneMM.Modules in 'LaneMM.Modules.pas', // before any unit that uses the one in src/
   LaneMM.Demangle, ToolCommands, ToolPs, ToolState, ToolMap, ToolTop, ToolProm, ToolRecord, ToolDiff,
   ToolDhat, ToolSymbolize, ToolAsk, ToolRun, ToolTry, ToolReplay, ToolBlackBox,
-  ToolWhy;
+  ToolWhy, ToolSelfTest;
 
 const
   // Help lists them in this order.
-  Commands: array[0..16] of PCommand = (@PsCommand, @TopCommand, @StateCommand,
+  Commands: array[0..17] of PCommand = (@PsCommand, @TopCommand, @StateCommand,
     @MapCommand, @WhyCommand, @CoreCommand, @PromCommand, @RecordCommand, @DiffCommand,
     @DhatCommand, @SymbolizeCommand, @BlackBoxCommand,
-    @DoCommand, @ReportCommand, @RunCommand, @TryCommand, @ReplayCommand);
+    @DoCommand, @ReportCommand, @RunCommand, @TryCommand, @ReplayCommand,
+    @SelfTestCommand);
 
 begin
   ExitCode := Ord(RunCommands(Commands));

@@ -1,6 +1,8 @@
-/// lanemm-replay: repeats the calls of a plan, for `lanemm replay`, which starts it under each manager.
+/// lanemm-replay: what lanemm starts on LaneMM. For `lanemm replay` it repeats the calls of a plan, under
+/// each manager; for `lanemm selftest` it does a part of the test, see SelfTests.
 ///
 ///   lanemm-replay pascal|malloc PLAN SLOTS THREADS
+///   lanemm-replay selftest PART WORK
 ///
 /// By GetMem and its relatives, on LaneMM or with LANEMM=off on Free Pascal's heap; or by malloc and its
 /// relatives, those of glibc or of a library that is preloaded. Threads take turns in the order of the
@@ -11,7 +13,7 @@ program Replayer;
 {$pointermath on}
 
 uses
-  LaneMM, cthreads, SysUtils, Classes, BaseUnix, Plans;
+  LaneMM, cthreads, SysUtils, Classes, BaseUnix, Plans, SelfTests;
 
 function CMalloc(Size: NativeUInt): Pointer; cdecl; external 'c' name 'malloc';
 function CCalloc(Count, Size: NativeUInt): Pointer; cdecl; external 'c' name 'calloc';
@@ -231,6 +233,7 @@ begin
   Play(Index, Turn);
 end;
 
+procedure RepeatPlan;
 begin
   UsesMalloc := ParamStr(1) = 'malloc';
   Plan.Open(ParamStr(2));
@@ -240,4 +243,11 @@ begin
   MainTurn := RTLEventCreate;
   Play(0, MainTurn);
   WriteLn(Counts.Text);
+end;
+
+begin
+  if ParamStr(1) = 'selftest' then
+    ExitCode := RunPart(ParamStr(2), StrToInt(ParamStr(3)))
+  else
+    RepeatPlan;
 end.
