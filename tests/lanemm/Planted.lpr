@@ -1,7 +1,7 @@
 /// A program with a heap of known contents, for the tests of lanemm.
 //
 //   Planted held | stop | damage | overrun | leak | leakempty | leakstale | leaklist | leakgrown |
-//     vacant | churn | leakchurn | locked | regions [churn]
+//     leakpacked | vacant | churn | leakchurn | locked | regions [churn]
 //
 // Prints what it knows of itself as lines `NAME VALUE`; then `churn` and `leakchurn` go on allocating
 // in two threads, `locked` hangs for ever while it holds all locks of shards, and the others stop
@@ -35,6 +35,7 @@ const
   ForgottenCount = 20;
   RequestCount = 30;
   ManyCount = 25;
+  PackedCount = 40;
   HeldCount = 2000;
   SharedDataSize = 100000;
 
@@ -51,7 +52,13 @@ type
     Numbers: array[0..9] of Int64;
   end;
 
+  TPacked = packed record
+    Flag: Byte;
+    Held: TObject;
+  end;
+
 var
+  Packs: array of TPacked;
   Alphas: array[0..AlphaCount - 1] of TAlpha;
   Betas: array[0..BetaCount - 1] of TBeta;
   Texts: array[0..TextCount - 1] of UnicodeString;
@@ -178,6 +185,16 @@ begin
     List.Add(IntToStr(Index), TGamma.Create);
   for Index := 1 to LeakStaleCount do
     List.Delete(List.Count - 1);
+end;
+
+// Objects that packed records hold, at all places of a word.
+procedure HoldPacked;
+var
+  Index: Integer;
+begin
+  SetLength(Packs, PackedCount);
+  for Index := 0 to PackedCount - 1 do
+    Packs[Index].Held := TGamma.Create;
 end;
 
 // Objects that an array alone holds, each with another one; data that two objects hold.
@@ -338,6 +355,8 @@ begin
     LeakEmpty;
   if Command = 'leakstale' then
     LeakStale;
+  if Command = 'leakpacked' then
+    HoldPacked;
   if Command = 'leaklist' then
     LeakList;
   if Command = 'leakgrown' then

@@ -32,6 +32,7 @@ type
     procedure DataOfALineAreOneGroup;
     procedure WithoutANoteOfLinesThatIsSaid;
     procedure ItemsBehindTheCountOfAListAreNoReferences;
+    procedure WhatPackedRecordsHoldIsNoLeak;
     procedure DataBetweenObjectsIsNoRetainer;
     procedure LeaksOfACProgramAreFound;
     procedure ARealCProgramHasFewLeaks;
@@ -307,6 +308,14 @@ procedure TLeakTests.ItemsBehindTheCountOfAListAreNoReferences;
 begin
   StartAndStop('./Planted leakstale', '');
   Same(LeakedBlocks + 5, Read('').Int64s['blocks'], 'leaks');
+end;
+
+// Seven of eight addresses in an array of records of 9 bytes lie at no multiple of 8.
+procedure TLeakTests.WhatPackedRecordsHoldIsNoLeak;
+begin
+  StartAndStop('./Planted leakpacked', '');
+  HasPlanted(Read(''));
+  Same(LeakedBlocks, Read('').Int64s['blocks'], 'leaks');
 end;
 
 // As in a report of the process: the search is the same.

@@ -1,5 +1,6 @@
 /// Leaks of a target: blocks in use that nothing in the program points to, directly or through other
-/// blocks. A conservative search: each word that holds an address in a block counts as a pointer.
+/// blocks. A conservative search: each word that holds an address in a block counts as a pointer; of blocks
+// that no aligned word leads to, also one that begins at any byte, as in packed records.
 //
 // The search begins with variables, with stacks from their stack pointers on, and with registers. All
 // mappings that can be written count as variables, but for those that LaneMM has taken for itself.
@@ -80,6 +81,7 @@ type
   end;
 
   TAddressSet = TDictionary<UInt64, Boolean>;
+  TMarkRange = procedure(First, Limit: UInt64) of object;
 
   // One look at the target: a snapshot of it, and the search of LaneMM itself.
   TLook = class
@@ -91,6 +93,7 @@ type
     Stacks: TArray<Integer>;   // of each leak its backtrace in Places, or -1
     Count: Integer;            // of Nodes
     Own: TRanges;              // LaneMM's memory
+    Lowest, Highest: UInt64;   // addresses of the blocks that no aligned word leads to
     Items: array of TItemsOf;  // of containers
     ItemsCount: Integer;
     Plain: TPlainClasses;
@@ -101,8 +104,12 @@ type
     procedure AddBlock(const Block: TBlockFound);
     procedure EndItems;
     procedure CollectBlocks;
-    procedure MarkRegion(Region: PRegion; const Registers: TArray<TRegisters>);
-    procedure MarkRoots(const Registers: TArray<TRegisters>);
+    procedure MarkAligned(First, Limit: UInt64);
+    procedure MarkOdd(First, Limit: UInt64);
+    procedure MarkRegion(Region: PRegion; const Registers: TArray<TRegisters>; Mark: TMarkRange);
+    procedure MarkRoots(const Registers: TArray<TRegisters>; Mark: TMarkRange);
+    function FindUnreached: Boolean;
+    procedure MarkPacked(const Registers: TArray<TRegisters>);
     procedure MarkOthers(Known: TAddressSet);
     function LeakAt(const Block: TBlockFound; out Index: Integer): Boolean;
     procedure FindStack(const Block: TBlockFound);
@@ -225,7 +232,42 @@ begin
   Result := (Before = nil) or not Before^.IsReadable;
 end;
 
-procedure TLook.MarkRegion(Region: PRegion; const Registers: TArray<TRegisters>);
+procedure TLook.MarkAligned(First, Limit: UInt64);
+begin
+  RetainersMark(Snapshot, First, Limit, nsRunning);
+end;
+
+// Marks what words lead to that are not aligned.
+procedure TLook.MarkOdd(First, Limit: UInt64);
+const
+  Portion = 1 shl 16;
+  PageBytes = 4096;
+  WordBytes = SizeOf(UInt64);
+var
+  Bytes: array[0..Portion - 1] of Byte;
+  Size, Got, Word: UInt64;
+  Index: Integer;
+begin
+  while First + WordBytes <= Limit do
+  begin
+    Size := Limit - First;
+    if Size > Portion then
+      Size := Portion;
+    Got := Image.Target.Read(First, @Bytes, Size);
+    for Index := 0 to Integer(Got) - WordBytes do
+    begin
+      Word := PUInt64(@Bytes[Index])^;
+      if (Word >= Lowest) and (Word < Highest) and ((First + UInt64(Index)) mod WordBytes <> 0) then
+        RetainersMarkWord(Snapshot, Word, nsRunning);
+    end;
+    if Got < Size then // behind the page that cannot be read
+      First := (First + Got) and not UInt64(PageBytes - 1) + PageBytes
+    else
+      Inc(First, Size - WordBytes + 1);
+  end;
+end;
+
+procedure TLook.MarkRegion(Region: PRegion; const Registers: TArray<TRegisters>; Mark: TMarkRange);
 const
   RedZone = 128; // bytes below the stack pointer that a routine may use
 var
@@ -241,26 +283,63 @@ begin
       First := Stack and not UInt64(SizeOf(UInt64) - 1);
   end;
   for Part in PartsOutside(Own, First, Image.Target.ReadableLimit(Region)) do
-    RetainersMark(Snapshot, Part.First, Part.Limit, nsRunning);
+    Mark(Part.First, Part.Limit);
 end;
 
-procedure TLook.MarkRoots(const Registers: TArray<TRegisters>);
+procedure TLook.MarkRoots(const Registers: TArray<TRegisters>; Mark: TMarkRange);
 var
   Region: PRegion;
   Index: Integer;
-  Each: TRegisters;
-  Word: UInt64;
 begin
-  for Each in Registers do
-    for Word in Each do
-      RetainersMarkWord(Snapshot, Word, nsRunning);
   for Index := 0 to Image.Target.RegionCount - 1 do
   begin
     Region := Image.Target.Regions[Index];
     if Region^.IsReadable and (Region^.IsWritable or (Region^.Module <> '') and not Region^.IsCode)
       and not Region^.Path.StartsWith('/dev/') then
-      MarkRegion(Region, Registers);
+      MarkRegion(Region, Registers, Mark);
   end;
+end;
+
+// Returns whether there are blocks that nothing leads to, and between which addresses.
+function TLook.FindUnreached: Boolean;
+var
+  Index: Integer;
+begin
+  Lowest := 0;
+  Highest := 0;
+  for Index := 0 to Count - 1 do
+    if Nodes[Index].State = nsCounted then
+    begin
+      if Highest = 0 then
+        Lowest := NativeUInt(Nodes[Index].Address);
+      Highest := NativeUInt(Nodes[Index].Address) + Nodes[Index].Size;
+    end;
+  Result := Highest > 0;
+end;
+
+// Marks what packed records lead to: pointers there may begin at any byte. Half of the lines of a TSynEdit are only
+// reached so.
+procedure TLook.MarkPacked(const Registers: TArray<TRegisters>);
+var
+  IsSeen: array of Boolean;
+  Index: Integer;
+  HasMore: Boolean;
+begin
+  if not FindUnreached then
+    Exit;
+  MarkRoots(Registers, MarkOdd);
+  IsSeen := nil;
+  SetLength(IsSeen, Count);
+  repeat
+    HasMore := False;
+    for Index := 0 to Count - 1 do
+      if (Nodes[Index].State = nsRunning) and not IsSeen[Index] then
+      begin
+        IsSeen[Index] := True;
+        HasMore := True;
+        MarkOdd(NativeUInt(Nodes[Index].Address), NativeUInt(Nodes[Index].Address) + Nodes[Index].Size);
+      end;
+  until not HasMore;
 end;
 
 // Takes the blocks that earlier looks have reached as reached.
@@ -275,10 +354,17 @@ begin
 end;
 
 procedure TLook.Mark(const Registers: TArray<TRegisters>; Known: TAddressSet);
+var
+  Each: TRegisters;
+  Word: UInt64;
 begin
-  MarkRoots(Registers);
+  for Each in Registers do
+    for Word in Each do
+      RetainersMarkWord(Snapshot, Word, nsRunning);
+  MarkRoots(Registers, MarkAligned);
   if Known <> nil then
     MarkOthers(Known);
+  MarkPacked(Registers);
 end;
 
 function TLook.Unreached: TAddressSet;
