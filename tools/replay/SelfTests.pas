@@ -51,8 +51,7 @@ function CMalloc(Size: NativeUInt): Pointer; cdecl; external 'c' name 'malloc';
 function CRealloc(P: Pointer; Size: NativeUInt): Pointer; cdecl; external 'c' name 'realloc';
 procedure CFree(P: Pointer); cdecl; external 'c' name 'free';
 function SystemValue(Name: LongInt): NativeInt; cdecl; external 'c' name 'sysconf';
-function SystemText(Name: LongInt; Buffer: PAnsiChar; Size: NativeUInt): NativeUInt; cdecl;
-  external 'c' name 'confstr';
+function GlibcVersion: PAnsiChar; cdecl; weakexternal 'c' name 'gnu_get_libc_version';
 
 function PascalTake(Size: NativeUInt): Pointer; cdecl;
 begin
@@ -515,15 +514,13 @@ end;
 // Prints what lanemm, which is static, does not know.
 procedure WriteMachine;
 const
-  LibraryVersion = 2; // _CS_GNU_LIBC_VERSION
   PageSizeValue = 30;
-var
-  Text: array[0..99] of AnsiChar;
 begin
-  Text := 'no glibc';
-  SystemText(LibraryVersion, @Text, SizeOf(Text));
   WriteLn(LaneMM_Version);
-  WriteLn(PAnsiChar(@Text));
+  if Pointer(@GlibcVersion) = nil then
+    WriteLn('no glibc')
+  else
+    WriteLn('glibc ', GlibcVersion);
   WriteLn(SystemValue(PageSizeValue) div 1024, ' KB');
 end;
 
