@@ -29,8 +29,12 @@ case ${1-} in
     states packages/debian/changelog "lanemm ($debian-0lanemm1) unstable; urgency=medium"
     states packages/lazarus/lanemm_units.lpk "    <Version $(echo "${version%%-*}" \
       | sed 's/\(.*\)[.]\(.*\)[.]\(.*\)/Major="\1" Minor="\2" Release="\3"/; s/ [A-Z][a-z]*="0"//g')/>"
-    grep -q -e "^## \[$version\]" CHANGELOG.md || {
-      echo "CHANGELOG.md:1: no section [$version]"
+    grep -q -e "^- \*\*Maturity:\*\* $version, " README.md || {
+      echo "README.md:1: the maturity is not that of $version"
+      wrong=1
+    }
+    grep -q -e "^## \[$version\] - 20[0-9-]*\$" CHANGELOG.md || {
+      echo "CHANGELOG.md:1: no section [$version] with its date"
       wrong=1
     }
     exit $wrong
