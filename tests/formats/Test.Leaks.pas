@@ -699,10 +699,20 @@ begin
 end;
 
 procedure TLeaksTests.CallsInOneLineAreOnePlace;
+var
+  Root: TJSONData;
 begin
   Leaking.Run('leaks,debug', ['one-line']);
   Has(Format('      3, %d bytes allocated, the first as allocation number ', [3 * Sizes.Foo]));
   PlaceOf('one line', Leaking.Errors);
+  Leaking.Run('leaks,debug,leaks:format=json', ['one-line']);
+  Root := GetJSON(Leaking.Written('.json'));
+  try
+    Same(3, Root.FindPath('groups[0].places[0].blocks').AsInteger, 'blocks');
+    AssertTrue('backtraces that read the same', Root.FindPath('groups[0].places[0].stacks') = nil);
+  finally
+    Root.Free;
+  end;
 end;
 
 procedure TLeaksTests.BlocksWithoutABacktraceAreSaidToBeSo;
