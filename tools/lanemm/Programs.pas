@@ -84,7 +84,7 @@ begin
     if FileExists(Result) then
       Exit;
   end;
-  Result := FindLibrary(LibraryName);
+  Result := FindLibrary(LibraryName + ':' + LibraryName + '.1');
   if Result = '' then
     raise ETool.Create(ecFailed, LibraryName + ' is not installed: `make install`, or name it in the'
       + ' variable LIBLANEMM');
