@@ -545,13 +545,13 @@ end;
 
 function RunPart(const Name: string; Work: Integer): Integer;
 const
-  TurnsOfWork = 5000;
+  TurnsOfWork = 20000; // of all threads: debug mode takes one after the other
 var
   OnLaneMM: Integer;
 begin
   PartName := Name;
   PartWork := Work;
-  Turns := Work * TurnsOfWork;
+  Turns := Work * TurnsOfWork div ThreadCount;
   Calls := PascalCalls;
   OnLaneMM := Ord(Name <> 'malloc');
   if OnLaneMM = 0 then
