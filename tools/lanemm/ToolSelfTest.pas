@@ -164,6 +164,7 @@ begin
   Each^.Seconds := (GetTickCount64 - Started) / 1000;
   Inc(Counts[Outcome]);
   WriteLn(StdErr, OutcomeNames[Outcome]);
+  Flush(StdErr);
 end;
 
 // Starts lanemm-replay and waits for its end.
