@@ -94,6 +94,7 @@ type
     Count: Integer;            // of Nodes
     Own: TRanges;              // LaneMM's memory
     Lowest, Highest: UInt64;   // addresses of the blocks that no aligned word leads to
+    ToSearch: TStack<Integer>; // those of them that a word at another place leads to, to be searched
     Items: array of TItemsOf;  // of containers
     ItemsCount: Integer;
     Plain: TPlainClasses;
@@ -105,6 +106,7 @@ type
     procedure EndItems;
     procedure CollectBlocks;
     procedure MarkAligned(First, Limit: UInt64);
+    procedure MarkOddWord(Word: UInt64);
     procedure MarkOdd(First, Limit: UInt64);
     procedure MarkRegion(Region: PRegion; const Registers: TArray<TRegisters>; Mark: TMarkRange);
     procedure MarkRoots(const Registers: TArray<TRegisters>; Mark: TMarkRange);
@@ -132,6 +134,7 @@ begin
   Image := Heap;
   Groups := TDictionary<string, Integer>.Create;
   PlaceNumbers := TDictionary<string, Integer>.Create;
+  ToSearch := TStack<Integer>.Create;
   CollectBlocks;
   Own := OwnRanges(Image);
 end;
@@ -140,6 +143,7 @@ destructor TLook.Destroy;
 begin
   Places.Free;
   PlaceNumbers.Free;
+  ToSearch.Free;
   Groups.Free;
   inherited Destroy;
 end;
@@ -237,6 +241,17 @@ begin
   RetainersMark(Snapshot, First, Limit, nsRunning);
 end;
 
+procedure TLook.MarkOddWord(Word: UInt64);
+var
+  Index: Cardinal;
+begin
+  Index := SnapshotNodeAt(Snapshot, Word);
+  if (Index = NoNode) or (Nodes[Index].State <> nsCounted) then
+    Exit;
+  RetainersMarkWord(Snapshot, Word, nsRunning);
+  ToSearch.Push(Index);
+end;
+
 // Marks what words lead to that are not aligned.
 procedure TLook.MarkOdd(First, Limit: UInt64);
 const
@@ -258,7 +273,7 @@ begin
     begin
       Word := PUInt64(@Bytes[Index])^;
       if (Word >= Lowest) and (Word < Highest) and ((First + UInt64(Index)) mod WordBytes <> 0) then
-        RetainersMarkWord(Snapshot, Word, nsRunning);
+        MarkOddWord(Word);
     end;
     if Got < Size then // behind the page that cannot be read
       First := (First + Got) and not UInt64(PageBytes - 1) + PageBytes
@@ -318,26 +333,37 @@ begin
 end;
 
 // Marks what packed records lead to: pointers there may begin at any byte. Half of the lines of a TSynEdit are only
-// reached so.
+// reached so. Each block is searched once; the loop is repeated for those that aligned words in packed ones lead to.
 procedure TLook.MarkPacked(const Registers: TArray<TRegisters>);
 var
   IsSeen: array of Boolean;
-  Index: Integer;
   HasMore: Boolean;
+
+  procedure Search(Index: Integer);
+  begin
+    if IsSeen[Index] then
+      Exit;
+    IsSeen[Index] := True;
+    HasMore := True;
+    MarkOdd(NativeUInt(Nodes[Index].Address), NativeUInt(Nodes[Index].Address) + Nodes[Index].Size);
+  end;
+
+var
+  Index: Integer;
 begin
   if not FindUnreached then
     Exit;
-  MarkRoots(Registers, MarkOdd);
   IsSeen := nil;
   SetLength(IsSeen, Count);
+  MarkRoots(Registers, MarkOdd);
   repeat
     HasMore := False;
     for Index := 0 to Count - 1 do
-      if (Nodes[Index].State = nsRunning) and not IsSeen[Index] then
+      if Nodes[Index].State = nsRunning then
       begin
-        IsSeen[Index] := True;
-        HasMore := True;
-        MarkOdd(NativeUInt(Nodes[Index].Address), NativeUInt(Nodes[Index].Address) + Nodes[Index].Size);
+        Search(Index);
+        while ToSearch.Count > 0 do
+          Search(ToSearch.Pop);
       end;
   until not HasMore;
 end;
