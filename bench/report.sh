@@ -52,6 +52,8 @@ server_page() {
     awk -v what=$word -f bench/real/tables.awk "$1" > "$out/$word.md"
     fill "docs/$page.md" $word
   done
+  awk -v what=instructions -f bench/real/tables.awk bench/results/server-instructions.csv > "$out/instructions.md"
+  fill "docs/$page.md" instructions
   { echo '```'; sed -n 's/^# //p' "$1"; echo '```'; } > "$out/head.md"
   fill "docs/$page.md" head
   awk -v what=chart -f bench/real/tables.awk "$1" > "$data/server.dat"

@@ -93,13 +93,13 @@ compile_real() {
   compile_mormot bench/real/Soa.lpr "$out/$name/soa" "$out/$name/units" -B "$@" -Fu"$mormot/test"
 }
 
-# compile_server NAME FPC-OPTIONS...: all share their units but for the manager and its mode
+# compile_server NAME FPC-OPTIONS...: all share their units but for the manager and its mode; with symbols, for count.sh
 compile_server() {
   name=$1
   shift
   rm -f "$out/units-server/mormot.core.fpcx64mm."* "$out/units-server/raw."*
   mkdir -p "$out/$name"
-  compile_mormot "$mormot/raw.pas" "$out/$name/server" "$out/units-server" "$@"
+  compile_mormot "$mormot/raw.pas" "$out/$name/server" "$out/units-server" -Xs- "$@"
 }
 
 # The sample, with the address and the database that the environment names.
@@ -107,10 +107,11 @@ prepare_server() {
   sh tools/need.sh curl wrk
   sed -e "s/'8080', nil/RawUtf8(GetEnvironmentVariable('SERVER_ADDRESS')), nil/" \
     -e "s/'tfb-database:5432'/''/" "$PASCAL_PEERS/mORMot2/ex/techempower-bench/raw.pas" > "$mormot/raw.pas"
+  cp "$PASCAL_PEERS/mORMot2/ex/techempower-bench/create-postgres.sql" "$mormot"
   rm -rf "$out/units-server"
   database=$(mktemp -d "${TMPDIR:-/tmp}/lanemm-server.XXXXXX")
   trap 'rm -rf "$database"' EXIT
-  sh bench/real/database.sh make "$database" < "$PASCAL_PEERS/mORMot2/ex/techempower-bench/create-postgres.sql"
+  sh bench/real/database.sh make "$database" < "$mormot/create-postgres.sql"
 }
 
 # add NAME SETTING FPC-OPTIONS...: the programs with that manager; SETTING is VARIABLE=VALUE

@@ -8,6 +8,10 @@
 # wants, of the server alone: ns and CPU ns per request, peak and final resident memory, and, where the
 # runner has made a memory group, what is charged at the end. Exit code 1 when an answer is wrong.
 set -eu
+if [ $# != 4 ]; then
+  sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+fi
 server=$1 page=$2 database=$4
 here=$(dirname "$0")
 address=127.0.0.1:$((20000 + $$ % 10000))
