@@ -26,6 +26,7 @@ case ${1-} in
   --check)
     states lib/include/lanemm.h "#define LANEMM_VERSION \"$version\""
     states fpmake.pp "  P.Version := '$version';"
+    states boss.json "  \"version\": \"$version\","
     states packages/debian/changelog "lanemm ($debian-0lanemm1) unstable; urgency=medium"
     states packages/lazarus/lanemm_units.lpk "    <Version $(echo "${version%%-*}" \
       | sed 's/\(.*\)[.]\(.*\)[.]\(.*\)/Major="\1" Minor="\2" Release="\3"/; s/ [A-Z][a-z]*="0"//g')/>"
