@@ -1,7 +1,9 @@
 /// Dominators of a graph: of each node the nearest one that all ways to it lead through.
 //
-// Source: Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", Rice University
-//         TR-06-33870 (2001).
+// Semi-dominators with path compression, so that long chains, as those of syntax trees, cost no more than short ones.
+// Source: Georgiadis, "Linear-Time Algorithms for Dominators and Related Problems", Princeton University
+//         (2005), the algorithm SNCA; Lengauer and Tarjan, "A Fast Algorithm for Finding Dominators in a
+//         Flowgraph", TOPLAS 1 (1979).
 unit HeapDominators;
 
 {$mode delphi}{$H+}
@@ -33,6 +35,26 @@ type
   TNeighbours = record
     First, Nodes: TIntegers;
   end;
+
+  // A search from the root: the nodes in the order in which it comes to them. The place there is the number of a node.
+  TSearch = record
+    Nodes: TIntegers;
+    Numbers: TIntegers; // of each node
+    Parents: TIntegers; // of each number that of the node it came from
+  end;
+
+  // The tree of a search, by numbers.
+  TForest = record
+    Ups: TIntegers;     // one above each, nearer to the root with each use
+    Bests: TIntegers;   // the one with the lowest semi-dominator on the way to that
+    Semis: TIntegers;
+    Way: TIntegers;
+    function Lowest(Number, Linked: Integer): Integer;
+    procedure FindSemis(const Search: TSearch; const Behind: TNeighbours);
+  end;
+
+const
+  NoNumber = -1;
 
 // Lets each edge lead the other way.
 procedure Reverse(Edges: TEdges; Count: Integer);
@@ -69,102 +91,133 @@ begin
   end;
 end;
 
-// Returns the nodes in the order in which a search, deep first, leaves them.
-function LeftOrder(Root: Integer; const Ahead: TNeighbours): TIntegers;
+// Searches from the root, deep first.
+function SearchFrom(Root: Integer; const Ahead: TNeighbours): TSearch;
 var
   Way, Next: TIntegers; // the nodes that are not left yet, and the neighbours of each to see next
-  IsSeen: array of Boolean;
   Depth, Count, Node: Integer;
 begin
-  Result := nil;
+  Result := Default(TSearch);
   Way := nil;
-  IsSeen := nil;
-  SetLength(Result, Root + 1);
+  SetLength(Result.Nodes, Root + 1);
+  SetLength(Result.Parents, Root + 1);
+  SetLength(Result.Numbers, Root + 1);
+  for Node := 0 to Root do
+    Result.Numbers[Node] := NoNumber;
   SetLength(Way, Root + 2);
-  SetLength(IsSeen, Root + 1);
   Next := Copy(Ahead.First);
-  Count := 0;
-  Depth := 1;
   Way[0] := Root;
-  IsSeen[Root] := True;
+  Depth := 1;
+  Count := 1;
+  Result.Nodes[0] := Root;
+  Result.Numbers[Root] := 0;
   while Depth > 0 do
   begin
     Node := Way[Depth - 1];
     if Next[Node] = Ahead.First[Node + 1] then
     begin
-      Result[Count] := Node;
-      Inc(Count);
       Dec(Depth);
       Continue;
     end;
     Inc(Next[Node]);
     Node := Ahead.Nodes[Next[Node] - 1];
-    if IsSeen[Node] then
+    if Result.Numbers[Node] <> NoNumber then
       Continue;
-    IsSeen[Node] := True;
+    Result.Numbers[Node] := Count;
+    Result.Parents[Count] := Result.Numbers[Way[Depth - 1]];
+    Result.Nodes[Count] := Node;
+    Inc(Count);
     Way[Depth] := Node;
     Inc(Depth);
   end;
-  SetLength(Result, Count);
+  SetLength(Result.Nodes, Count);
 end;
 
-// Returns the nearest node that dominates both. Place is of each node that in the order.
-function Common(First, Second: Integer; const Dominators, Place: TIntegers): Integer; inline;
-begin
-  while First <> Second do
-    if Place[First] < Place[Second] then
-      First := Dominators[First]
-    else
-      Second := Dominators[Second];
-  Result := First;
-end;
-
-// Improves the dominators of all nodes once; returns whether any changed.
-function Improve(const Order, Place: TIntegers; const Behind: TNeighbours; Dominators: TIntegers)
-  : Boolean;
+// Returns the number with the lowest semi-dominator among Number and those above it from Linked on, and makes the
+// way to them short.
+function TForest.Lowest(Number, Linked: Integer): Integer;
 var
-  Index, Node, Edge, Other, Found: Integer;
+  Depth, Above: Integer;
 begin
-  Result := False;
-  for Index := High(Order) - 1 downto 0 do // the last one is the root
+  Depth := 0;
+  while Ups[Number] >= Linked do
   begin
-    Node := Order[Index];
-    Found := NoDominator;
+    Way[Depth] := Number;
+    Inc(Depth);
+    Number := Ups[Number];
+  end;
+  Result := Bests[Number];
+  while Depth > 0 do
+  begin
+    Dec(Depth);
+    Above := Number;
+    Number := Way[Depth];
+    Ups[Number] := Ups[Above];
+    if Semis[Result] < Semis[Bests[Number]] then
+      Bests[Number] := Result
+    else
+      Result := Bests[Number];
+  end;
+end;
+
+// Finds the semi-dominators of all numbers, from the last one on.
+procedure TForest.FindSemis(const Search: TSearch; const Behind: TNeighbours);
+var
+  Number, Edge, Node, From, Found: Integer;
+begin
+  Ups := Copy(Search.Parents);
+  SetLength(Way, Length(Search.Nodes));
+  SetLength(Semis, Length(Search.Nodes));
+  SetLength(Bests, Length(Search.Nodes));
+  for Number := 0 to High(Semis) do
+  begin
+    Semis[Number] := Number;
+    Bests[Number] := Number;
+  end;
+  for Number := High(Semis) downto 1 do
+  begin
+    Node := Search.Nodes[Number];
+    Semis[Number] := Search.Parents[Number];
     for Edge := Behind.First[Node] to Behind.First[Node + 1] - 1 do
     begin
-      Other := Behind.Nodes[Edge];
-      if Dominators[Other] = NoDominator then
+      From := Search.Numbers[Behind.Nodes[Edge]];
+      if From = NoNumber then
         Continue;
-      if Found = NoDominator then
-        Found := Other
-      else
-        Found := Common(Other, Found, Dominators, Place);
+      Found := Semis[Lowest(From, Number + 1)];
+      if Found < Semis[Number] then
+        Semis[Number] := Found;
     end;
-    Result := Result or (Dominators[Node] <> Found);
-    Dominators[Node] := Found;
   end;
 end;
 
 function FindDominators(Root: Integer; Edges: TEdges; Count: Integer; out Order: TIntegers)
   : TIntegers;
 var
-  Place: TIntegers;
-  Behind: TNeighbours;
-  Index: Integer;
+  Search: TSearch;
+  Forest: TForest;
+  Number, Found: Integer;
+  Dominators: TIntegers; // by numbers
 begin
-  Result := nil;
-  Place := nil;
-  SetLength(Result, Root + 1);
-  SetLength(Place, Root + 1);
-  for Index := 0 to Root do
-    Result[Index] := NoDominator;
-  Result[Root] := Root;
-  Order := LeftOrder(Root, NeighboursOf(Root, Edges, Count));
-  for Index := 0 to High(Order) do
-    Place[Order[Index]] := Index;
+  Search := SearchFrom(Root, NeighboursOf(Root, Edges, Count));
   Reverse(Edges, Count);
-  Behind := NeighboursOf(Root, Edges, Count);
-  while Improve(Order, Place, Behind, Result) do;
+  Forest := Default(TForest);
+  Forest.FindSemis(Search, NeighboursOf(Root, Edges, Count));
+  Dominators := Search.Parents;
+  Order := nil;
+  Result := nil;
+  SetLength(Order, Length(Search.Nodes));
+  SetLength(Result, Root + 1);
+  for Number := 0 to Root do
+    Result[Number] := NoDominator;
+  for Number := 0 to High(Order) do
+  begin
+    Found := Dominators[Number];
+    while Found > Forest.Semis[Number] do
+      Found := Dominators[Found];
+    Dominators[Number] := Found;
+    Result[Search.Nodes[Number]] := Search.Nodes[Found];
+    Order[High(Order) - Number] := Search.Nodes[Number];
+  end;
 end;
 
 end.
