@@ -5,6 +5,7 @@
 #
 # TOOL is fpc (with the units that the tests use), sources (what `apt-get source` needs), mimalloc
 # (the library), opkman (the sources of the Online Package Manager, with a Lazarus without windows),
+# lazarus-sources (those of the Lazarus IDE, and what they are compiled with),
 # python-tests (those of Debian's python3), redis (server and client), prometheus (the server and
 # node_exporter), php, or a command with a Debian package of the same name. A missing tool is installed
 # with apt where that is possible without a password, and no service is started by that; elsewhere one
@@ -48,6 +49,8 @@ has() {
     lazbuild) [ -d "$(lazarus)/packager/globallinks" ] && compiles fasthtmlparser ;; # for the LCL
     opkman) [ -e "$(lazarus)/components/onlinepackagemanager/opkman_const.pas" ] \
       && [ -d "$(lazarus)/lcl/units/$(fpc -iTP)-$(fpc -iTO)/nogui" ] ;;
+    lazarus-sources) [ -e "$(lazarus)/ide/lazarus.pp" ] && [ -e /usr/share/fpcsrc ] \
+      && compiles 'gtk2, sqldb, spe, cupsdyn, chmreader' ;;
     debhelper) command -v dh > /dev/null && command -v dpkg-buildpackage > /dev/null ;;
     venv) /usr/bin/python3 -c 'import ensurepip' 2> /dev/null ;;
     gtest | check) echo "#include <$1$([ "$1" = check ] || echo /gtest).h>" | g++ -E -xc++ - > /dev/null 2>&1 ;;
@@ -80,6 +83,8 @@ packages() {
     redis) echo redis-server redis-tools ;;
     fppkg) echo fp-utils fp-units-misc fp-units-db fp-units-net ;;
     opkman) echo lazarus-src lcl-nogui ;;
+    lazarus-sources) echo lazarus-src lcl-utils lcl-units lcl-gtk2 fp-units-gtk2 fp-units-math fp-units-misc fp-units-db fp-units-net fpc-source ;;
+    import) echo imagemagick ;;
     debhelper) echo debhelper dpkg-dev ;;
     musl-gcc) echo musl-tools ;;
     venv) echo python3-venv ;;

@@ -10,10 +10,11 @@ set -u
 . "$(dirname "$0")/../../tools/begin.sh"
 out=$(pwd)/build/lazarus-ide
 . tests/lib.sh
+. tests/lazarus/settings.sh
 printed=$out/log
 config=$out/config
 rm -rf "$config" "$out/results"
-mkdir -p "$config" build/lazarus
+mkdir -p "$config" build/lazarus/shop # else the IDE asks whether to make it
 
 # build FILE [OPTION...]: lazbuild of a package, a project, or the IDE.
 build() {
@@ -41,28 +42,8 @@ build --add-package-link packages/lazarus/lanemm_units.lpk \
   && build --build-ide=
 report 'an IDE with the package is built' $?
 
-# The IDE asks at its start without make and without a configuration of fppkg, and where settings are of another version: Debian's lazbuild writes a shorter number.
 home=$out/home
-version=$(tr -d "'" < "$(dirname "$(readlink -f "$(command -v lazbuild)")")/ide/version.inc")
-sed -i "s|\\(<Version .*Lazarus=\\)\"[^\"]*\"|\\1\"$version\"|" "$config/environmentoptions.xml"
-sed -i "s|<MakeFilename>|<MakeFilename Value=\"$(command -v make)\">|" "$config/environmentoptions.xml"
-mkdir -p "$home/.config" "$home/fppkg/config"
-compiler=$(fpc -iV)
-cat > "$home/.config/fppkg.cfg" << END
-[Defaults]
-ConfigVersion=5
-LocalRepository=$home/fppkg/
-CompilerConfigDir=$home/fppkg/config/
-CompilerConfig=default
-
-[Repository]
-Name=fpc
-Path=$(echo /usr/lib/*/fpc/"$compiler")/
-Prefix=/usr/
-END
-cp "$home/.config/fppkg.cfg" "$home/.fppkg.cfg"
-printf '[Defaults]\nConfigVersion=5\nCompiler=%s\nOS=linux\nCPU=%s\nVersion=%s\n' "$(command -v fpc)" \
-  "$(fpc -iTP)" "$compiler" > "$home/fppkg/config/default"
+ide_settings "$config" "$home" "$(dirname "$(readlink -f "$(command -v lazbuild)")")"
 cp tests/lazarus/ide/Shop.lpi "$out" # the IDE writes it anew
 HOME=$home LANEMM_IDE_TEST="$out/results" timeout -k 5 300 xvfb-run -a -s '-screen 0 1280x900x24' "$out/bin/lazarus" \
   --primary-config-path="$config" --skip-last-project tests/lazarus/ide/Shop.lpi > "$out/log" 2>&1
