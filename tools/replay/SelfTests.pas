@@ -381,10 +381,15 @@ begin
   Need('bytes in use afterwards', 0, BlockCount * 100, LaneMM_HeapStatus.UsedBytes);
 end;
 
-// Returns the resident memory of this process in bytes; 0: unknown.
-function Resident: Int64;
+function PageBytes: Int64;
 const
   PageSizeValue = 30; // _SC_PAGESIZE
+begin
+  Result := SystemValue(PageSizeValue);
+end;
+
+// Returns the resident memory of this process in bytes; 0: unknown.
+function Resident: Int64;
 var
   Numbers: TextFile;
   Total: Int64;
@@ -398,7 +403,7 @@ begin
     Exit;
   Read(Numbers, Total, Result);
   CloseFile(Numbers);
-  Result := Result * SystemValue(PageSizeValue);
+  Result := Result * PageBytes;
 end;
 
 procedure GivesBack;
@@ -513,15 +518,13 @@ end;
 
 // Prints what lanemm, which is static, does not know.
 procedure WriteMachine;
-const
-  PageSizeValue = 30;
 begin
   WriteLn(LaneMM_Version);
   if Pointer(@GlibcVersion) = nil then
     WriteLn('no glibc')
   else
     WriteLn('glibc ', GlibcVersion);
-  WriteLn(SystemValue(PageSizeValue) div 1024, ' KB');
+  WriteLn(PageBytes div 1024, ' KB');
 end;
 
 const
