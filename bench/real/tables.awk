@@ -22,9 +22,10 @@ BEGIN { FS = "," }
 }
 # A number with three digits that matter.
 function short(number) { return sprintf(number < 9.995 ? "%.2f" : number < 99.95 ? "%.1f" : "%.0f", number) }
-function thousands(number) {
+function thousands(number, i) {
   number = sprintf("%.0f", number)
-  return length(number) < 4 ? number : substr(number, 1, length(number) - 3) "," substr(number, length(number) - 2)
+  for (i = length(number) - 3; i > 0; i -= 3) number = substr(number, 1, i) "," substr(number, i + 1)
+  return number
 }
 function cell(manager, path,   ends) {
   if (!((manager, path) in cpu)) return "failed"
