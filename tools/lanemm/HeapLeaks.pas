@@ -1,6 +1,6 @@
 /// Leaks of a target: blocks in use that nothing in the program points to, directly or through other
-/// blocks. A conservative search: each word that holds an address in a block counts as a pointer; of blocks
-// that no aligned word leads to, also one that begins at any byte, as in packed records.
+/// blocks. A conservative search: each word that holds an address in a block counts as a pointer; of
+/// blocks that no aligned word leads to, also one that begins at any byte, as in packed records.
 //
 // The search begins with variables, with stacks from their stack pointers on, and with registers. All
 // mappings that can be written count as variables, but for those that LaneMM has taken for itself.

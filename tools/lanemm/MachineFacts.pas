@@ -10,6 +10,8 @@ uses
 
 /// Adds lines NAME=VALUE: machine, system, memory, limits, container.
 procedure AddMachine(Facts: TStrings);
+/// Returns the memory that the container allows, in bytes; 0: any.
+function MemoryLimit: UInt64;
 /// Returns the settings of the system for pages, to stand behind their size.
 function PagesText: string;
 
@@ -91,13 +93,20 @@ begin
     Result := BytesText(Found.rlim_cur);
 end;
 
+function MemoryLimit: UInt64;
+var
+  Group: TGroupMemory;
+begin
+  OsGroupRead(nil, nil, Group);
+  Result := Group.Limit;
+end;
+
 function ContainerText: string;
 const
   Marks: array[0..1, 0..1] of string = (('/.dockerenv', 'Docker'),
     ('/run/.containerenv', 'Podman'));
 var
   Index: Integer;
-  Group: TGroupMemory;
 begin
   Result := Printable(Trim(ReadSmallFile('/run/systemd/container')));
   for Index := 0 to High(Marks) do
@@ -105,9 +114,8 @@ begin
       Result := Marks[Index, 1];
   if Result = '' then
     Result := 'none seen';
-  OsGroupRead(nil, nil, Group);
-  if Group.Limit > 0 then
-    Result := Format('%s, at most %s of memory', [Result, BytesText(Group.Limit)]);
+  if MemoryLimit > 0 then
+    Result := Format('%s, at most %s of memory', [Result, BytesText(MemoryLimit)]);
 end;
 
 procedure AddMachine(Facts: TStrings);
