@@ -74,9 +74,11 @@ again= # targets that failed, to be made once more
 unsteady= # what failed in them
 start=$(date +%s)
 
-# What failed in a log; its last lines where no line says it.
+# What failed in a log, also in targets that a target has made, which are indented and told twice; its
+# last lines where no line says it.
 failures_in() { # LOG
-  grep -a -i '^failed: ' "$1" || tail -n 5 "$1"
+  grep -a -i '^ *failed: ' "$1" | sed 's/^ *//' | awk '!told[$0]++ { print } END { exit NR == 0 }' \
+    || tail -n 5 "$1"
 }
 
 # Counts a target that has ended, and shows what it printed if it failed.
