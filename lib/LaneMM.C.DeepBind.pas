@@ -32,12 +32,13 @@ const
 function LibcProtect(P: Pointer; Size: NativeUInt; Access: LongInt): LongInt; cdecl;
   external name 'mprotect';
 function OwnDlOpen(Name: PAnsiChar; Flags: LongInt): Pointer; cdecl; external name 'dlopen';
+procedure OwnThreadCreate; external name 'pthread_create';
 
 var
   // shared  whether libc's symbols lead here, or cannot; two threads write the same.
   IsRedirected: Boolean;
 
-// Changes the symbols of libc that this module exports, too, but for dlopen.
+// Changes the symbols of libc that this module exports, too, but for those that it finds by name.
 procedure Redirect(const Own: TNames);
 var
   Index: NativeInt;
@@ -47,7 +48,8 @@ begin
   for Index := 1 to NativeInt(NamesCount(Own)) - 1 do
   begin
     Address := Own.Base + Own.Symbols[Index].Value;
-    if (Own.Symbols[Index].Section = 0) or (Address = NativeUInt(@OwnDlOpen)) then
+    if (Own.Symbols[Index].Section = 0) or (Address = NativeUInt(@OwnDlOpen))
+      or (Address = NativeUInt(@OwnThreadCreate)) then
       Continue;
     Symbol := NamesFind(Libc.Names, Own.Texts + Own.Symbols[Index].Name);
     if Symbol <> nil then

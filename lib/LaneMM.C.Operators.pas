@@ -4,7 +4,9 @@
 // Invariants: memory comes from malloc. A new that fails jumps to the C++ library's own operator of
 //             the same name, with the same arguments: that operator tries once more, calls the new
 //             handler and throws. So no exception passes through a routine of this unit, and the
-//             unit does not depend on the implementation of exceptions.
+//             unit does not depend on the implementation of exceptions. While debug mode is on, new
+//             calls it: what malloc gives it then, after the handler, gets the family of new. An
+//             exception passes through that call alone, by the library's unwind tables.
 //             In C++ most operators call another one: delete with a size calls delete without,
 //             which a program may replace alone. Where it replaces one of those that others call,
 //             the others jump to the C++ library's own, which do so.
@@ -110,23 +112,27 @@ asm
   jmp NewFailed
 end;
 
-procedure AlignedFailed; assembler; nostackframe;
-asm
-  mov eax, foAligned
-  jmp NewFailed
-end;
-
-procedure AlignedNoThrowFailed; assembler; nostackframe;
-asm
-  mov eax, foAlignedNoThrow
-  jmp NewFailed
-end;
-
 // The slow halves of the operators have frame pointers, for LaneMM.C.Frames.
 
 function NewWatched(Size: NativeUInt; Family: TFamily): Pointer;
 begin
   Result := FamilySet(MallocSlow(Size), Family);
+end;
+
+// Calls the C++ library's operator, and makes its block one of this family.
+// in: TForm in eax, TFamily in ecx, the operator's arguments where they were; out: rax
+procedure FailedOfFamily; assembler; nostackframe;
+asm
+  push rbp
+  mov rbp, rsp
+  push rcx
+  push rcx // keeps the stack aligned
+  call NewFailed
+  pop rsi
+  pop rsi
+  pop rbp
+  mov rdi, rax
+  jmp FamilySet
 end;
 
 // in: size in rdi, TFamily in esi
@@ -135,13 +141,16 @@ asm
   push rbp
   mov rbp, rsp
   push rdi
-  push rdi // keeps the stack aligned
+  push rsi
   call NewWatched
-  pop rdi
+  pop rcx
   pop rdi
   pop rbp
   test rax, rax
-  jz PlainFailed
+  jnz @Done
+  mov eax, foPlain
+  jmp FailedOfFamily
+@Done:
 end;
 
 procedure NewSlow; assembler; nostackframe;
@@ -184,13 +193,20 @@ asm
   mov rbp, rsp
   push rdi
   push rsi
+  push rdx
+  push rdx // keeps the stack aligned
   mov esi, edx
   call NewWatched
+  pop rcx
+  pop rcx
   pop rsi
   pop rdi
   pop rbp
   test rax, rax
-  jz NoThrowFailed
+  jnz @Done
+  mov eax, foNoThrow
+  jmp FailedOfFamily
+@Done:
 end;
 
 procedure NewNoThrowSlow; assembler; nostackframe;
@@ -242,12 +258,19 @@ asm
   mov rbp, rsp
   push rdi
   push rsi
+  push rdx
+  push rdx // keeps the stack aligned
   call AlignedNew
+  pop rcx
+  pop rcx
   pop rsi
   pop rdi
   pop rbp
   test rax, rax
-  jz AlignedFailed
+  jnz @Done
+  mov eax, foAligned
+  jmp FailedOfFamily
+@Done:
 end;
 
 // in: size in rdi, alignment in rsi; out: rax
@@ -280,16 +303,19 @@ asm
   push rdi
   push rsi
   push rdx
-  push rdx // keeps the stack aligned
+  push rcx
   mov edx, ecx
   call AlignedNew
-  pop rdx
+  pop rcx
   pop rdx
   pop rsi
   pop rdi
   pop rbp
   test rax, rax
-  jz AlignedNoThrowFailed
+  jnz @Done
+  mov eax, foAlignedNoThrow
+  jmp FailedOfFamily
+@Done:
 end;
 
 procedure NewAlignedNoThrowSlow; assembler; nostackframe;

@@ -232,10 +232,29 @@ begin
   until Control = Roots^.OwnControl;
 end;
 
+function LibcAuxiliary(Kind: NativeUInt): NativeUInt; cdecl; external name 'getauxval';
+
 // Returns the thread control block, which begins with its own address.
 function ControlBlock: NativeUInt; assembler; nostackframe;
 asm
   mov rax, fs:[0]
+end;
+
+// Visits the stack of the calling thread from Frame on. If that is in another one, of a coroutine, the
+// whole stack that the thread began on is a root, too: it is not known where the thread left it.
+procedure VisitStack(Roots: PRoots; Frame: NativeUInt);
+const
+  RandomBytes = 25; // AT_RANDOM: their address, in the stack of the main thread
+var
+  Place: NativeUInt;
+  Mapping: TOsMapping;
+begin
+  Visit(Roots, Frame, StackEnd(Frame) - Frame);
+  Place := Roots^.OwnControl; // above the stack of any other thread
+  if OsThreadIsMain then
+    Place := LibcAuxiliary(RandomBytes);
+  if OsFindMapping(Place, Mapping) and (Frame - Mapping.First >= Place - Mapping.First) then
+    Visit(Roots, Mapping.First, Place - Mapping.First);
 end;
 
 procedure VisitRoots(Visitor: TRangeCall; Context: Pointer; Frame: NativeUInt);
@@ -258,7 +277,7 @@ begin
     VisitRing(@Roots);
   if Frame = 0 then
     Frame := NativeUInt(get_frame);
-  Visit(@Roots, Frame, StackEnd(Frame) - Frame);
+  VisitStack(@Roots, Frame);
 end;
 
 procedure RootsStart;

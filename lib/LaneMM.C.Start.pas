@@ -146,7 +146,7 @@ end;
 
 function LibraryConfigure(Words: PAnsiChar): Boolean;
 begin
-  Result := LibraryStart and SettingsRead(Words, 'lanemm_configure');
+  Result := LibraryStart and ((Words = nil) or SettingsRead(Words, 'lanemm_configure'));
   if not Process.IsStarted then
     Exit;
   WatchApply;

@@ -108,11 +108,11 @@ split_debug() {
 }
 
 # One object that exports only the names of the map, without the operators of C++, libc's internal
-# names and dlopen: in a static program they call this malloc or are never called.
+# names, dlopen and pthread_create: in a static program they call this malloc or are never called.
 link_static() {
-  names | grep -v -e '^_' -e '^dlopen$' > "$out/names"
+  names | grep -v -e '^_' -e '^dlopen$' -e '^pthread_create$' > "$out/names"
   roots=$(sed 's/^/-u /' "$out/names")
-  objects=$(ls "$out"/units/*.o | grep -v -e Operators -e DeepBind)
+  objects=$(ls "$out"/units/*.o | grep -v -e Operators -e DeepBind -e ThreadStart)
   # A reference that is not weak has the linker of the program take on_exit out of libc, or what musl has. The handle of
   # the module is nil in a program. The others are constructors, see LaneMM.C.Unwind and LaneMM.C.Start, and a finalizer,
   # see LaneMM.C.Start, too: the first of a library's, which are called from the last to the first.

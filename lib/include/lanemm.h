@@ -73,7 +73,7 @@ void lanemm_visit_blocks(void (*visitor)(void *block, size_t usable_size, void *
 
 /* Changes settings: words and key=value, separated by commas, as in the environment variable
  * LANEMM, for example "contention,growth"; "WORD=0" cancels a word. If a word is unknown, returns 0
- * and prints a line to stderr; the others still apply. */
+ * and prints a line to stderr; the others still apply. NULL, as of getenv, changes nothing. */
 int lanemm_configure(const char *words);
 
 /* Writes the event log and the profiles now; they are also written at the end of the program.
@@ -108,7 +108,7 @@ lanemm_region lanemm_region_create(const char *name, size_t limit);
  * malloc, calloc, posix_memalign, new and their relatives, are those of the region. Scopes nest; any
  * number of threads may be in a region. Blocks are freed and resized in any thread, in or out of a
  * scope; a block that is resized stays in its region. What libc and other libraries allocate in the
- * scope and keep (the buffer of a stream, thread-local variables of a library that dlopen loaded)
+ * scope and keep (the buffer of a stream, a library that dlopen loads, its thread-local variables)
  * dies with the region, too: use it before. Returns 0 if there is no such region (EINVAL, and a line
  * on stderr), or without memory (ENOMEM). */
 int lanemm_region_enter(lanemm_region region);

@@ -1,6 +1,8 @@
 // C++: operators new and delete in all forms, the new handler, bad_alloc, containers.
 #include <malloc.h>
 
+#include <sys/resource.h>
+
 #include <map>
 #include <memory>
 #include <new>
@@ -99,6 +101,41 @@ static void test_failures() {
           throws_bad_alloc([] { std::vector<char> ignored(too_big); }));
 }
 
+// A limit of the process, which the handler lifts once.
+static rlimit data_before;
+
+static void handler_that_finds_memory() {
+  handler_calls++;
+  setrlimit(RLIMIT_DATA, &data_before);
+  std::set_new_handler(nullptr);
+}
+
+template <typename Action> static void *after_handler(Action action) {
+  getrlimit(RLIMIT_DATA, &data_before);
+  rlimit least{1, data_before.rlim_max};
+  std::set_new_handler(handler_that_finds_memory);
+  setrlimit(RLIMIT_DATA, &least);
+  void *block = action();
+  setrlimit(RLIMIT_DATA, &data_before);
+  return block;
+}
+
+// With the setting `mixes` a wrong delete would end the program.
+static void test_memory_found() {
+  static constexpr size_t size = static_cast<size_t>(80) << 20;
+  handler_calls = 0;
+  void *plain = after_handler([] { return ::operator new(size); });
+  void *array = after_handler([] { return ::operator new[](size, std::nothrow); });
+  void *aligned = after_handler([] { return ::operator new(size, alignment); });
+  void *other = after_handler([] { return ::operator new[](size, alignment, std::nothrow); });
+  promise("new gives a block of its kind after its handler has found memory",
+          plain && array && is_aligned(aligned, 256) && is_aligned(other, 256) && handler_calls == 4);
+  ::operator delete(plain, size);
+  ::operator delete[](array);
+  ::operator delete(aligned, size, alignment);
+  ::operator delete[](other, alignment);
+}
+
 struct alignas(512) wide {
   char bytes[512];
 };
@@ -130,6 +167,7 @@ int main() {
   check_use_all();
   test_forms();
   test_failures();
+  test_memory_found();
   test_containers();
   return counts();
 }

@@ -6,6 +6,7 @@
 
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -345,6 +346,46 @@ static void test_threads(void) {
   promise("threads that end leave their scopes", are_freed);
 }
 
+static void *have_variable(void *argument) {
+  static __thread char variable[100];
+  memset(variable, 1, sizeof variable);
+  return argument;
+}
+
+/* libc keeps stacks of ended threads for others: these are larger than those that it has. */
+static int run_threads(void) {
+  pthread_t threads[THREADS];
+  pthread_attr_t attributes;
+  int are_run = pthread_attr_init(&attributes) == 0
+      && pthread_attr_setstacksize(&attributes, 32 << 20) == 0;
+  for (int i = 0; i < THREADS; i++)
+    are_run &= pthread_create(&threads[i], &attributes, have_variable, NULL) == 0;
+  for (int i = 0; i < THREADS; i++)
+    are_run &= pthread_join(threads[i], NULL) == 0;
+  pthread_attr_destroy(&attributes);
+  return are_run;
+}
+
+/* A static program has libc's pthread_create. */
+static void test_started_inside(void) {
+  if (getauxval(AT_BASE) == 0)
+    return;
+  size_t before = blocks_of(region);
+  lanemm_region_enter(region);
+  int are_run = run_threads();
+  int is_inside = lanemm_region_of(malloc(10)) == region || blocks_of(region) == before + 1;
+  lanemm_region_leave();
+  promise("libc keeps nothing of threads that are started in a scope in the region",
+          are_run && is_inside && blocks_of(region) == before + 1);
+  lanemm_region_reset(region);
+  void *blocks[SLOTS];
+  for (int i = 0; i < SLOTS; i++)
+    memset(blocks[i] = malloc(300), 0xEE, 300);
+  promise("so it can use their stacks when the region is empty", run_threads());
+  for (int i = 0; i < SLOTS; i++)
+    free(blocks[i]);
+}
+
 static pthread_barrier_t inside;
 
 static void *stay(void *argument) {
@@ -417,6 +458,7 @@ int main(int count, char **arguments) {
   promise("a region is made", region != 0);
   if (count > 1) {
     test_debug();
+    test_started_inside();
   } else {
     test_scopes();
     test_without_scope();
@@ -424,6 +466,7 @@ int main(int count, char **arguments) {
     test_refusals();
     test_limit();
     test_walk();
+    test_started_inside();
     test_threads();
     test_other_inside();
     test_fork();

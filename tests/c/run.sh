@@ -66,7 +66,7 @@ run_on() {
 }
 
 build() {
-  for program in $programs hardened without confined background; do
+  for program in $programs hardened without confined background coroutine; do
     # shellcheck disable=SC2086 # a list of flags
     gcc $compiler_flags -o "$out/$program" "tests/c/$program.c" -lpthread -ldl
   done
@@ -245,6 +245,15 @@ run_privileged() {
     "$out/linked/trusted"
 }
 
+# Leaks of a program that ends in a coroutine.
+run_coroutine() {
+  for mode in main thread lose; do
+    # shellcheck disable=SC2016 # the inner shell expands
+    run coroutine "$mode" sh -c 'code=0; "$0" "$1" || code=$?; [ $code -eq "$2" ]' "$out/coroutine" $mode \
+      "$([ $mode = lose ] && echo 9 || echo 0)"
+  done
+}
+
 # A program that leaves its folder deletes its own black box at its end.
 run_moved() {
   echo '#include <stdio.h>
@@ -315,6 +324,7 @@ for settings in "" debug,event=all:halt=99 profile,rate=1K,log="$root/$out/align
 done
 run mixed linked "$out/Mixed"
 run_moved
+run_coroutine
 run symbols release sh tests/c/symbols.sh "$lib"
 run replaced debug env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=debug,mixes,event=all:halt=99 \
   "$out/replaced"

@@ -101,5 +101,6 @@ int main(void) {
   unsigned delay = lanemm_purge_delay_ms();
   lanemm_set_purge_delay_ms(delay + 100);
   promise("the purge delay can be set", lanemm_purge_delay_ms() == delay + 100);
+  promise("no settings change nothing", lanemm_configure(NULL) == 1 && lanemm_configure("") == 1);
   return counts();
 }

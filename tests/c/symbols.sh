@@ -55,8 +55,8 @@ for operator in new newarray delete deletearray; do
 done > "$work/extended-operators"
 printf 'tc_delete%s\n' _sized array_sized _sized_aligned array_sized_aligned >> "$work/extended-operators"
 
-# What else the shared library replaces: see LaneMM.C.DeepBind.
-echo dlopen > "$work/replaced"
+# What else the shared library replaces: see LaneMM.C.DeepBind and LaneMM.C.ThreadStart.
+printf '%s\n' dlopen pthread_create > "$work/replaced"
 
 # The file of a library that gcc links.
 file_of() {
