@@ -201,7 +201,11 @@ begin
   if Span^.Kind = skInner then
     Dec(Span, Span^.Distance);
   if Span^.IsZero and ((Span^.Kind = skLarge) or (Heap <> nil) and (Heap^.Carved = Result)) then
-    PBlock(Result)^.Link := 0 // all else was never touched
+  begin
+    PBlock(Result)^.Link := 0; // all else was never touched
+    if Span^.Kind = skLarge then
+      Span^.IsZero := False; // the program may leave the zeros as they are
+  end
   else if Span^.Kind <> skLarge then
     FillChar(Result^, Span^.BlockSize, 0)
   else if not PurgeClear(Span) then

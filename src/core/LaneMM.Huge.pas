@@ -11,8 +11,11 @@
 //             it is freed. Each dense one counts LargeDensity up; one that is freed sparse clears
 //             it. From UseFrom on blocks that are not backed yet get huge pages, each of which
 //             counts up, too; at NextProbe one gets none in its first HugeSlices, and is the next
-//             probe.
-// Limits:     a page of zeros counts as one that was never touched.
+//             probe. Until one was sparse or UseFrom is reached, each new block that is freed is
+//             measured. Zeros alone count as dense unless AllocMem or calloc took the block: the
+//             program has filled it with them, or has not touched it, and huge pages would have
+//             backed nothing.
+// Limits:     otherwise a page of zeros counts as one that was never touched.
 // Reads:      memory of other threads, which may free it meanwhile: between ReadBegin and ReadEnd
 //             what is purged stays readable, and debug mode closes no page (LaneMM.GuardPages).
 //             Pages that it has closed are in spans of another kind, which are not read.
@@ -44,7 +47,7 @@ procedure HugeAdvise(Span: PSpan; Skipped: NativeUInt; IsWanted: Boolean);
 procedure HugeFromSet(Size: NativeUInt);
 /// Prepares the memory of a new large block, unless it was backed already.
 procedure HugePrepare(Span: PSpan; IsWanted: Boolean);
-/// Measures a large block that is freed, if it is the probe.
+/// Measures a large block that is freed, if it is the probe or nothing else has decided yet.
 procedure HugeEnd(Span: PSpan);
 
 implementation
@@ -194,6 +197,8 @@ end;
 // ---------------------------------------------------------------------------- large blocks
 
 const
+  // What LargeDensity is after a sparse block.
+  SparseDensity = -1;
   UseFrom = 3;
   AfterProbe = 8;
   NextProbe = 16;
@@ -201,6 +206,8 @@ const
   ShortestProbe = 4;
   MostMeasured = 8 * 1024 * 1024 div OsPageSize;
   PageSample = 64;
+  // Of a block that may hold zeros alone, so many pages of all.
+  BlankSample = 512;
   // Looks until a probe gives way to another one: its thread may be about to fill it, or never do.
   ProbeLooks = 16;
 
@@ -218,16 +225,22 @@ begin
   Result := PagesAreDense(WrittenPages(Span^.Start, PageCount, Sample), Sample);
 end;
 
+// Returns whether a block, new when it was taken, holds zeros alone, as far as it is read, without that
+// the program was promised zeros: it was filled with them, or not touched.
+function BlockIsBlank(Span: PSpan): Boolean;
+begin
+  Result := Span^.IsZero
+    and (WrittenPages(Span^.Start, Span^.BlockSize div OsPageSize, BlankSample) = 0);
+end;
+
 procedure EndProbe;
 begin
   Process.LargeProbe := nil;
   Process.LargeLooks := 0;
 end;
 
-// Counts a dense probe.
 procedure CountDense;
 begin
-  EndProbe;
   if Process.LargeDensity < UseFrom then
     Inc(Process.LargeDensity);
 end;
@@ -239,7 +252,10 @@ begin
   if Span^.Kind <> skLarge then
     EndProbe
   else if BlockIsDense(Span) then
-    CountDense
+  begin
+    EndProbe;
+    CountDense;
+  end
   else if Process.LargeLooks >= ProbeLooks then
   begin
     EndProbe;
@@ -248,17 +264,28 @@ begin
   end;
 end;
 
+// Returns whether the block is the probe, or any new one while nothing else decides.
+function IsMeasured(Span: PSpan): Boolean;
+var
+  Density: NativeInt;
+begin
+  if Span = Process.LargeProbe then
+    Exit(True);
+  Density := Process.LargeDensity;
+  Result := Span^.IsZero and (Density > SparseDensity) and (Density < UseFrom)
+    and (Span^.SliceCount >= ShortestProbe) and (Process.HugeFrom <> 0);
+end;
+
 procedure HugeEnd(Span: PSpan);
 begin
-  if Span <> Process.LargeProbe then
+  if not IsMeasured(Span) then
     Exit;
-  if BlockIsDense(Span) then
+  if Span = Process.LargeProbe then
+    EndProbe;
+  if BlockIsDense(Span) or BlockIsBlank(Span) then
     CountDense
   else
-  begin
-    EndProbe;
-    Process.LargeDensity := 0;
-  end;
+    Process.LargeDensity := SparseDensity;
 end;
 
 function HugeIsWanted(SliceCount: NativeUInt): Boolean;

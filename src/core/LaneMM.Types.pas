@@ -99,7 +99,8 @@ type
         Prev: PSpan;              //< lock Heap or Shard or Debug  previous in its list
         IsWarm: Boolean;          //< lock Shard  the free run may hold backed pages; set without it
                                   //  by the thread that releases the span
-        IsZero: Boolean;          //< owner   the run held only zeros when it was taken
+        IsZero: Boolean;          //< owner   the run held only zeros when it was taken; not of a
+                                  //  large block whose program was promised zeros
         Traits: TLargeTraits;     //< owner   of a large block, see TLargeTrait
         IsShared: Boolean;        //< owner   other threads have freed blocks of it
         SpareCount: Cardinal;     //< owner   untouched slices at its end, not counted in Backed

@@ -14,7 +14,7 @@ type
     function Get(Size: NativeUInt): PSpan;
     procedure MoveAndCheck(Size, NewSize: NativeUInt);
     function GetUntouched: PByte;
-    function UseBlocks(Count: Integer; Step: NativeUInt): Integer;
+    function UseBlocks(Count: Integer; Step: NativeUInt; Value: Byte = 1): Integer;
     procedure ForgetDensity(HugeFrom: NativeUInt);
   published
     procedure WasteIsLessThanAPage;
@@ -39,6 +39,9 @@ type
     procedure BlocksThatBecomeSparseLoseHugePages;
     procedure BlocksThatAreFilledLateCountAsDense;
     procedure BlockThatIsNeverFilledGivesWayToOthers;
+    procedure BlocksFilledWithZerosGetHugePages;
+    procedure UntouchedZerosOfAllocMemCountAsSparse;
+    procedure NewBlocksAreMeasuredBesideAnUnfilledOne;
     {$ifdef LINUX}
     procedure DenseBlockBeginsAtAHugePageAndLeavesItsRestWarm;
     procedure RestOfAShortenedBlockIsNotBackedByHugePages;
@@ -342,9 +345,9 @@ begin
   AssertTrue('purged', OsPurge(Result, 6 * Megabyte) and OsUse(Result, 6 * Megabyte));
 end;
 
-// Allocates a block of 6 MB, writes a byte in each Step bytes and frees it, again and again. Returns
+// Allocates a block of 6 MB, writes Value in each Step bytes and frees it, again and again. Returns
 // how many of the blocks got huge pages.
-function TLargeTests.UseBlocks(Count: Integer; Step: NativeUInt): Integer;
+function TLargeTests.UseBlocks(Count: Integer; Step: NativeUInt; Value: Byte): Integer;
 var
   P: PByte;
   Offset: NativeUInt;
@@ -357,7 +360,7 @@ begin
     Offset := 0;
     while Offset < 6 * Megabyte do
     begin
-      P[Offset] := 1;
+      P[Offset] := Value;
       Inc(Offset, Step);
     end;
     Inc(Result, Ord(ArenaSpan(P)^.IsHuge));
@@ -414,11 +417,12 @@ var
 begin
   Kept := Process.HugeFrom;
   ForgetDensity(1);
-  for Turn := 1 to 3 do
+  UseBlocks(1, Sparse); // from then on the probe alone counts
+  for Turn := 1 to 4 do
   begin
     ShardsPurge(AllSlices);
     P := GetUntouched;
-    Other := GetUntouched;
+    Other := AllocMem(6 * Megabyte);
     FillChar(P^, 6 * Megabyte, 1);
     FreeMem(P);
     FreeMem(Other);
@@ -443,6 +447,53 @@ begin
   ForgetDensity(Kept);
   FreeMem(P);
   Same(3, Huge, 'of the last three blocks');
+end;
+
+procedure TLargeTests.BlocksFilledWithZerosGetHugePages;
+var
+  Kept: NativeUInt;
+  Huge: Integer;
+begin
+  Kept := Process.HugeFrom;
+  ForgetDensity(1);
+  UseBlocks(3, Dense, 0);
+  Huge := UseBlocks(5, Dense, 0);
+  ForgetDensity(Kept);
+  Same(5, Huge, 'of five more');
+end;
+
+procedure TLargeTests.UntouchedZerosOfAllocMemCountAsSparse;
+var
+  Kept: NativeUInt;
+  Turn, Huge: Integer;
+begin
+  Kept := Process.HugeFrom;
+  ForgetDensity(1);
+  for Turn := 1 to 3 do
+  begin
+    ShardsPurge(AllSlices);
+    FreeMem(AllocMem(6 * Megabyte));
+  end;
+  Huge := UseBlocks(1, Dense);
+  ForgetDensity(Kept);
+  Same(0, Huge, 'of the next blocks');
+end;
+
+procedure TLargeTests.NewBlocksAreMeasuredBesideAnUnfilledOne;
+var
+  Kept: NativeUInt;
+  P: PByte;
+  Huge: Integer;
+begin
+  Kept := Process.HugeFrom;
+  ForgetDensity(1);
+  ShardsPurge(AllSlices);
+  P := GetUntouched;
+  UseBlocks(3, Dense);
+  Huge := UseBlocks(1, Dense);
+  ForgetDensity(Kept);
+  FreeMem(P);
+  Same(1, Huge, 'of the next blocks');
 end;
 
 {$ifdef LINUX}
