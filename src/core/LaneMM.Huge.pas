@@ -225,8 +225,8 @@ begin
   Result := PagesAreDense(WrittenPages(Span^.Start, PageCount, Sample), Sample);
 end;
 
-// Returns whether a block, new when it was taken, holds zeros alone, as far as it is read, without that
-// the program was promised zeros: it was filled with them, or not touched.
+// Returns whether a block that was new, without a promise of zeros, holds zeros alone, as far as it
+// is read: it was filled with them, or not touched.
 function BlockIsBlank(Span: PSpan): Boolean;
 begin
   Result := Span^.IsZero
