@@ -24,7 +24,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.OsProcess, LaneMM.Engine,
-  LaneMM.SettingsState, LaneMM.Settings, LaneMM.SettingMessages,
+  LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.SettingMessages,
   LaneMM.DebugState, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Handlers, LaneMM.C.Background,
   LaneMM.C.Frames, LaneMM.C.Manager, LaneMM.C.Roots;
 
@@ -114,7 +114,7 @@ const
   Text: ShortString = 'LaneMM: `off` has no effect in the C library; run the program without'
     + ' the library'#10;
 begin
-  OsWriteError(@Text[1], Length(Text));
+  ReportSay(@Text[1], Length(Text));
 end;
 
 procedure WatchStart;

@@ -37,7 +37,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Threads,
   LaneMM.Limits, LaneMM.Huge, LaneMM.Purge, LaneMM.Engine, LaneMM.OsProcess,
-  LaneMM.OsPage, LaneMM.OsThread, LaneMM.Text,
+  LaneMM.OsPage, LaneMM.OsThread, LaneMM.OsFiles, LaneMM.Text,
   LaneMM.SettingValues, LaneMM.SettingSources, LaneMM.StatusPage,
   LaneMM.LivePage;
 
@@ -87,7 +87,7 @@ begin
   Add(Line, Word);
   Add(Line, '` ');
   Add(Line, Text);
-  OsWriteError(@Line[1], Length(Line));
+  OsFileWrite(OsStandardError, @Line[1], Length(Line));
 end;
 
 // Set as Hooks.LimitReached.

@@ -28,7 +28,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena,
-  LaneMM.Blocks, LaneMM.Walk, LaneMM.Aligned, LaneMM.Resize, LaneMM.SettingsState, LaneMM.Counting,
+  LaneMM.Blocks, LaneMM.Walk, LaneMM.Aligned, LaneMM.Resize, LaneMM.ReportState,
+  LaneMM.SettingsState, LaneMM.Counting,
   LaneMM.Recording, LaneMM.Sampler, LaneMM.DebugState, LaneMM.BlockNotes, LaneMM.Debug,
   LaneMM.Erase, LaneMM.Hard, LaneMM.GuardSample, LaneMM.Watch;
 
@@ -101,11 +102,11 @@ const
 begin
   Result := IsPowerOfTwo(Alignment) and (Alignment <= MostAlignment);
   if not Result then
-    OsWriteError(@Wrong[1], Length(Wrong))
+    ReportSay(@Wrong[1], Length(Wrong))
   else if not WatchIsInstalled then
   begin
     Result := False;
-    OsWriteError(@NotInstalled[1], Length(NotInstalled));
+    ReportSay(@NotInstalled[1], Length(NotInstalled));
   end;
   if Alignment < BlockAlignment then
     Alignment := BlockAlignment;
@@ -196,7 +197,7 @@ begin
     and (Alignment shr (MostAlignShift + 1) = 0);
   if not Result then
   begin
-    OsWriteError(@Line[1], Length(Line));
+    ReportSay(@Line[1], Length(Line));
     Exit;
   end;
   FetchAdd(Debug.Aligned[FloorLog2(Alignment)], 1);

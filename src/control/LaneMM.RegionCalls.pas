@@ -95,7 +95,7 @@ begin
   TextAdd(Text, ': ');
   TextAddChars(Text, What);
   TextAdd(Text, #10);
-  OsWriteError(Text.Start, Text.Length);
+  TextWrite(Text, OsStandardError);
   TextClose(Text);
 end;
 

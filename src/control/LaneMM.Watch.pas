@@ -612,7 +612,7 @@ var
 begin
   ExitProc := Control.NextExit;
   if SettingsAreChanged and not IsInstalled(Manager) then
-    OsWriteError(@Line[1], Length(Line));
+    ReportSay(@Line[1], Length(Line));
 end;
 
 procedure WatchForSuccessor;

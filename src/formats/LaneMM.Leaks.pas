@@ -65,7 +65,7 @@ procedure LeaksSayNoMemory;
 const
   Line: ShortString = 'LaneMM: no memory for the report of leaks'#10;
 begin
-  OsWriteError(@Line[1], Length(Line));
+  ReportSay(@Line[1], Length(Line));
 end;
 
 procedure WriteText(const List: TLeakList);

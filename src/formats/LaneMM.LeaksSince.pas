@@ -40,7 +40,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.OsProcess, LaneMM.Rtl, LaneMM.Lock, LaneMM.Walk,
-  LaneMM.Text, LaneMM.Modules, LaneMM.Advice,
+  LaneMM.ReportState, LaneMM.Text, LaneMM.Modules, LaneMM.Advice,
   LaneMM.Groups, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.Pause, LaneMM.Places,
   LaneMM.Retainers, LaneMM.Snapshot, LaneMM.LeakList, LaneMM.Leaks, LaneMM.Roots;
 
@@ -255,7 +255,7 @@ begin
   OsVisitThreads(SeeOwn, @Seen);
   Result := (Seen <> 0) and OsFindRegion(NativeUInt(@Mapping), Mapping);
   if not Result then
-    OsWriteError(@Line[1], Length(Line));
+    ReportSay(@Line[1], Length(Line));
 end;
 
 // Search is all zero but for its fields: nothing of an ended routine lies between them.

@@ -86,7 +86,7 @@ procedure ReportSay(Message: PAnsiChar; Length: NativeUInt);
 implementation
 
 uses
-  LaneMM.Os;
+  LaneMM.Os, LaneMM.OsFiles;
 
 function ReportTaken(Kind: TTellKind; Text: PAnsiChar; Length: NativeUInt): Boolean;
 begin
@@ -96,7 +96,7 @@ end;
 procedure ReportSay(Message: PAnsiChar; Length: NativeUInt);
 begin
   if not ReportTaken(tkMessage, Message, Length) then
-    OsWriteError(Message, Length);
+    OsFileWrite(OsStandardError, Message, Length); // no signal where nothing reads it
 end;
 
 end.

@@ -249,8 +249,8 @@ run_privileged() {
 run_coroutine() {
   for mode in main thread lose; do
     # shellcheck disable=SC2016 # the inner shell expands
-    run coroutine "$mode" sh -c 'code=0; "$0" "$1" || code=$?; [ $code -eq "$2" ]' "$out/coroutine" $mode \
-      "$([ $mode = lose ] && echo 9 || echo 0)"
+    run coroutine "$mode" sh -c 'code=0; env "LD_PRELOAD=$0" LANEMM=leaks,quiet,leaks:exit=9,event=leaks:off "$1" "$2" \
+      || code=$?; [ $code -eq "$3" ]' "$lib/liblanemm.so" "$out/coroutine" $mode "$([ $mode = lose ] && echo 9 || echo 0)"
   done
 }
 

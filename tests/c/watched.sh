@@ -230,6 +230,18 @@ fills_aligned() {
   watch "erase=new,fill=5A,log=logs$1" filled && [ "$(cat out)" = done ]
 }
 
+# Messages do not end a program whose pipe for them has no reader any more.
+ends_without_reader() {
+  rm -rf logs pipe
+  mkdir logs
+  mkfifo pipe
+  exec 4<> pipe 5> pipe 4>&-
+  code=0
+  timeout -k 5 200 env "LANEMM=$1,log=logs" "LD_PRELOAD=$library" ./watched > out 2>&5 || code=$?
+  exec 5>&-
+  [ $code -eq 0 ] && [ "$(cat out)" = done ]
+}
+
 # A pair of mismatched.cc: its name, and what the report says of it.
 finds_mismatch() {
   rm -rf logs
@@ -491,6 +503,9 @@ promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads '
 promise 'also with the stacks of debug mode' finds_no_leaks_of_threads ,debug
 promise 'also beside the thread of timed reports' finds_no_leaks_beside_reports
 promise 'leaks:exit sets the exit code of a program with leaks' sets_exit_code
+for words in unknown help off profile; do
+  promise "a message that nothing reads does not end the program ($words)" ends_without_reader $words
+done
 if [ -x /usr/bin/python3 ]; then
   promise 'a program of the system is logged in the current folder' spares_folders_of_system
   promise 'python3 is profiled through all its modules' profiles_python
