@@ -473,6 +473,14 @@ begin
     ShardsPurge(Missing);
 end;
 
+// Purges as many warm slices as a large block has taken of others, where more are warm than in use:
+// what it gives back is warm, too, and would add up while blocks grow and shrink.
+procedure Exchange(SliceCount: NativeUInt);
+begin
+  if ShardsWarmSlices > BackedSlices div 2 then
+    ShardsPurge(SliceCount);
+end;
+
 function ShardsTake(SliceCount: NativeUInt; IsDense: Boolean): PSpan;
 begin
   if SliceCount > MaxRunSlices then
@@ -494,6 +502,8 @@ begin
   if (Result = nil) and MakeWay(SliceCount) then
     Result := TakeSpare(Home, SliceCount, SpareCount);
   Result := Finish(Result, SliceCount, SpareCount);
+  if Result <> nil then
+    Exchange(SliceCount);
 end;
 
 // ---------------------------------------------------------------------------- in place
@@ -502,11 +512,14 @@ function ShardsUseSpare(Span: PSpan; SliceCount: NativeUInt): Boolean;
 begin
   Result := (SliceCount = 0) or BackedAdd(SliceCount)
     or MakeWay(SliceCount) and BackedAdd(SliceCount);
-  if not Result or OsUse(Span^.Start + (Span^.SliceCount - Span^.SpareCount) * SliceSize,
-    SliceCount * SliceSize) then
+  if not Result then
     Exit;
-  BackedRemove(SliceCount);
-  Result := False;
+  Result := OsUse(Span^.Start + (Span^.SliceCount - Span^.SpareCount) * SliceSize,
+    SliceCount * SliceSize);
+  if Result then
+    Exchange(SliceCount)
+  else
+    BackedRemove(SliceCount);
 end;
 
 procedure ShardsUnuseSpare(SliceCount: NativeUInt);
@@ -594,6 +607,7 @@ begin
   end;
   Span^.SliceCount := SliceCount;
   Span^.IsZero := False;
+  Exchange(Missing);
 end;
 
 function ShardsRoom(Span: PSpan): NativeUInt;

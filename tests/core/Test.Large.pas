@@ -46,13 +46,14 @@ type
     procedure DenseBlockBeginsAtAHugePageAndLeavesItsRestWarm;
     procedure RestOfAShortenedBlockIsNotBackedByHugePages;
     {$endif}
+    procedure GrowthBesideMoreWarmMemoryThanIsInUseTakesNoMore;
   end;
 
 implementation
 
 uses
   SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Arena, LaneMM.Shards,
-  LaneMM.Span, LaneMM.Large;
+  LaneMM.Span, LaneMM.Backed, LaneMM.Large, LaneMM.Purge;
 
 const
   Megabyte = NativeUInt(1) shl 20;
@@ -566,6 +567,29 @@ begin
   LargeFree(Span);
 end;
 {$endif}
+
+procedure TLargeTests.GrowthBesideMoreWarmMemoryThanIsInUseTakesNoMore;
+const
+  Step = Megabyte;
+var
+  P, Wall: Pointer;
+  Size, Before: NativeUInt;
+begin
+  ProcessTrim;
+  FreeMem(GetMem(192 * Step));
+  P := GetMem(5 * Step);
+  Wall := GetMem(Step); // P moves, and grows where no memory is warm
+  Before := BackedSlices;
+  Size := 5 * Step;
+  while Size < 32 * Step do
+  begin
+    Inc(Size, Step);
+    ReallocMem(P, Size);
+  end;
+  AtMost(Before + 2 * Step div SliceSize, BackedSlices, 'backed slices');
+  FreeMem(P);
+  FreeMem(Wall);
+end;
 
 initialization
   RegisterTest(TLargeTests);
