@@ -26,7 +26,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock,
   LaneMM.RemoteList, LaneMM.FreeRuns, LaneMM.Arena, LaneMM.Span, LaneMM.Walk, LaneMM.Heap,
-  LaneMM.Regions, LaneMM.Threads;
+  LaneMM.RegionHeaps, LaneMM.Regions, LaneMM.Threads;
 
 const
   // Values of the mark beside 0: recovered; the number of the thread that recovers, plus this.
@@ -156,16 +156,27 @@ begin
   HeapReset(Heap);
 end;
 
-// Puts a span of blocks into the queue of its heap. The heap of samples is recovered by
-// LaneMM.Sampler.
+// Puts a span of blocks, or a large block of a region, into the queue of its heap. The heap of
+// samples is recovered by LaneMM.Sampler.
 procedure RequeueSpan(Span: PSpan; Context: Pointer);
 var
   Owner: PHeap;
 begin
   Owner := OwnerOf(Span);
+  if (Span^.Kind in [skBlocks, skLarge]) and (RegionHeapOf(Span) <> nil) then
+    Inc(RegionHeapOf(Span)^.Region^.Data.Slices, Span^.SliceCount);
+  if Span^.Kind = skLarge then
+    RegionHeapRequeue(Span);
   if (Span^.Kind <> skBlocks) or (Owner = NoOwner) or not ThreadsHaveHeap(Owner) then
     Exit;
   RemoteShelveRecover(Span);
+  if Span^.IsCurrent and (Owner^.Current[Span^.SizeClass] <> Span) then
+  begin
+    Span^.IsCurrent := False; // of a lost thread
+    Dec(Span^.Used, Span^.Bias);
+  end;
+  if not Span^.IsCurrent and (Span^.Bias > 0) then
+    Span^.Bias := 0; // if a lost thread was just doing so, one block too many counts as used
   if RemoteCount(Span) > 0 then
     SpanCollect(Span); // it drops blocks whose page shows an earlier moment
   if not Span^.IsCurrent then
@@ -183,8 +194,8 @@ begin
     EmptyHeap(Heap);
     Heap := Heap^.NextHeap;
   end;
-  WalkSpans(RequeueSpan, nil);
   RegionsRecover(OsThreadHeap);
+  WalkSpans(RequeueSpan, nil);
 end;
 
 // ---------------------------------------------------------------------------- all

@@ -53,6 +53,9 @@ procedure RunsUseKeeper(Heap: PHeap);
 function RunsRelease(Heap: PHeap; Count: Cardinal): Boolean;
 /// Releases the runs of the heap's own thread; leaves them to a thread about to release them.
 procedure RunsReleaseOwn(Heap: PHeap);
+/// Releases the runs of a heap of no thread, which keeps none until RunsClaimed is 0 again. False
+/// while another thread is about to release them.
+function RunsEnd(Heap: PHeap): Boolean;
 /// Returns the slices of the runs that the heap keeps; may be out of date.
 function RunsKept(Heap: PHeap): NativeUInt;
 
@@ -234,6 +237,14 @@ begin
     ReleaseRuns(Heap);
   RunsLeave(Heap);
   RunsUseKeeper(Heap);
+end;
+
+function RunsEnd(Heap: PHeap): Boolean;
+begin
+  LockRecover; // as in RunsRelease
+  Result := RunsClaim(Heap);
+  if Result then
+    ReleaseRuns(Heap);
 end;
 
 function RunsRelease(Heap: PHeap; Count: Cardinal): Boolean;

@@ -21,6 +21,8 @@ function HeapOrdinary(Heap: PHeap): PHeap;
 /// Makes a large block one of a region, in a queue of Heap, one of its heaps. False, and nothing
 /// changed, if the region's limit refuses it. Any thread.
 function RegionHeapAdd(Heap: PHeap; Span: PSpan): Boolean;
+/// Leaves a large block to be queued, if it is one of a region; it is in no queue. Any thread.
+procedure RegionHeapRequeue(Span: PSpan);
 /// Releases a large block of a region, whose life has ended, now or with a later sweep, which it
 /// requests. Any thread.
 procedure RegionHeapFreed(Span: PSpan);
@@ -136,6 +138,8 @@ begin
   // The record that describes the region comes last: a sweep of another heap may be counting there.
   if Heap <> Region then
   begin
+    Heap^.SampleIn := 0;
+    Heap^.SampleSeed := 0; // the next thread begins to count
     Heap^.RunsClaimed := 0;
     HeapPush(Process.UnusedHeaps, Heap);
   end;
@@ -149,6 +153,19 @@ begin
     Result := Result^.Outer;
 end;
 
+procedure RegionHeapRequeue(Span: PSpan);
+var
+  Heap: PHeap;
+begin
+  Heap := RegionHeapOf(Span);
+  if Heap = nil then
+    Exit;
+  Span^.SizeClass := LargeQueue;
+  Span^.Bias := 0;
+  Span^.Prev := nil;
+  PushTaken(Heap, Span);
+end;
+
 function RegionHeapAdd(Heap: PHeap; Span: PSpan): Boolean;
 begin
   Result := BackedAddTo(Heap^.Region^.Data, Span^.SliceCount);
@@ -156,10 +173,7 @@ begin
     Exit;
   Span^.Owner := FilledBy(Heap);
   Include(Span^.Traits, ltRegion);
-  Span^.SizeClass := LargeQueue;
-  Span^.Bias := 0;
-  Span^.Prev := nil;
-  PushTaken(Heap, Span);
+  RegionHeapRequeue(Span);
 end;
 
 procedure RegionHeapFreed(Span: PSpan);

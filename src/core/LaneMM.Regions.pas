@@ -69,13 +69,14 @@ function RegionFree(Region: PHeap): TRegionAnswer;
 function RegionReset(Region: PHeap): TRegionAnswer;
 /// Releases the memory of a region that holds no block, as far as no thread is in it.
 procedure RegionTrim(Region: PHeap);
-/// Puts the heaps of lost threads back in a child process. Own is the calling thread's heap.
+/// Puts the heaps of lost threads back in a child process, without a current span. Own is the
+/// calling thread's heap.
 procedure RegionsRecover(Own: PHeap);
 
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Span, LaneMM.HeapRecords, LaneMM.Heap,
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Sweep, LaneMM.KeptRuns, LaneMM.HeapRecords, LaneMM.Heap,
   LaneMM.RegionHeaps;
 
 const
@@ -98,18 +99,23 @@ end;
 
 // ---------------------------------------------------------------------------- heaps
 
-// Returns an unused record, or a new one; nil without memory.
+// Returns an unused record, or a new one, that keeps no runs; nil without memory. A sweep may be
+// about to release those that the last thread kept: it writes the record until then.
 function TakeRecord: PHeap;
 begin
   Result := HeapPop(Process.UnusedHeaps);
-  if Result = nil then
-    Result := HeapRecordNew;
+  if (Result <> nil) and RunsEnd(Result) then
+    Exit;
+  if Result <> nil then
+    HeapPush(Process.UnusedHeaps, Result);
+  Result := HeapRecordNew;
+  if Result <> nil then
+    RunsEnd(Result);
 end;
 
 // Makes an unused record a heap of Region, which may be the record itself.
 procedure Join(Region, Heap: PHeap);
 begin
-  Heap^.RunsClaimed := 1;
   Heap^.Outer := nil;
   Heap^.Dissolves := 0;
   FillChar(Heap^.Borrowed, SizeOf(Heap^.Borrowed), 0);
@@ -131,6 +137,7 @@ begin
     Made := LoadAcquire(Region^.Data.Made);
     if Made = RegionEnded then
     begin
+      Result^.RunsClaimed := 0;
       HeapPush(Process.UnusedHeaps, Result);
       Reason := raNone;
       Exit(nil);
@@ -375,27 +382,21 @@ begin
   Result := Own <> nil;
 end;
 
-// Leaves nothing to the next thread that a lost one may have been changing: the current spans are
-// retired, and their free blocks count as used.
-procedure GiveUpCurrent(Heap: PHeap);
-var
-  SizeClass: Cardinal;
+// Counts a heap in its region. One that no scope of this thread uses gets no current spans of a
+// lost thread, and is idle, or dissolves with the next sweep where the region was freed.
+procedure RecoverHeap(Own, Heap: PHeap);
 begin
-  for SizeClass := 0 to SizeClassCount - 1 do
-    if Heap^.Current[SizeClass] <> @Process.EmptySpan then
-      SpanDropList(Heap^.Current[SizeClass]);
-  HeapRetireAll(Heap);
-end;
-
-// Returns whether no thread was in the heap or had it in its hands.
-function IsIdle(Heap: PHeap): Boolean;
-var
-  Idle: PHeap;
-begin
-  Idle := FirstHeapOf(Heap^.Region^.Data.Idle);
-  while (Idle <> nil) and (Idle <> Heap) do
-    Idle := Idle^.NextUnused;
-  Result := Idle <> nil;
+  Inc(Heap^.Region^.Data.Left);
+  if Heap^.Region^.Data.Made <> RegionEnded then
+    Inc(Heap^.Region^.Data.Made);
+  if IsInScope(Own, Heap) then
+    Exit;
+  HeapFormat(Heap);
+  Heap^.Dissolves := Ord(Heap^.Region^.Data.Made = RegionEnded);
+  if Heap^.Dissolves = 0 then
+    HeapPush(Heap^.Region^.Data.Idle, Heap)
+  else
+    SweepRequest;
 end;
 
 procedure RegionsRecover(Own: PHeap);
@@ -405,27 +406,21 @@ begin
   Heap := PHeap(Process.Heaps);
   while Heap <> nil do
   begin
-    if (Heap^.Region = Heap) and (Heap^.Data.Made <> RegionEnded) then
+    if Heap^.Region = Heap then
     begin
-      Heap^.Data.Made := 0;
-      Heap^.Data.Left := 1;
+      Heap^.Data.Idle := 0;
+      Heap^.Data.Slices := 0;
+      Heap^.Data.Left := Ord(Heap^.Data.Made <> RegionEnded);
+      if Heap^.Data.Made <> RegionEnded then
+        Heap^.Data.Made := 0;
     end;
     Heap := Heap^.NextHeap;
   end;
   Heap := PHeap(Process.Heaps);
   while Heap <> nil do
   begin
-    if (Heap^.Region <> nil) and (Heap^.Region^.Data.Made <> RegionEnded) then
-    begin
-      Inc(Heap^.Region^.Data.Made);
-      Inc(Heap^.Region^.Data.Left);
-      if not IsInScope(Own, Heap) and not IsIdle(Heap) then
-      begin
-        GiveUpCurrent(Heap);
-        Heap^.Dissolves := 0;
-        HeapPush(Heap^.Region^.Data.Idle, Heap);
-      end;
-    end;
+    if Heap^.Region <> nil then
+      RecoverHeap(Own, Heap);
     Heap := Heap^.NextHeap;
   end;
 end;

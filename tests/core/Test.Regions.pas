@@ -17,6 +17,7 @@ type
     ShelvedSpan: PSpan;
     ShelvedFirst: NativeUInt;
     ShelvedCount: Cardinal;
+    InChild: Pointer;
     procedure Enter;
     procedure Leave;
     function Get(Size: NativeUInt): Pointer;
@@ -24,6 +25,10 @@ type
     function Blocks: NativeUInt;
     function Slices: NativeUInt;
     procedure FreeInChild;
+    procedure FreeLargeInChild;
+    procedure EnterAllInChild;
+    procedure SweepInChild;
+    function EnterTwice: PHeap;
     procedure ShelveBegin;
     procedure ShelveEnd;
   protected
@@ -69,14 +74,19 @@ type
     procedure RegionIsFreedAlthoughASpanWasShelvedWhenItWasReset;
     procedure RecordOfARegionIsUsedAgainAfterItsHeaps;
     procedure RecordOfARegionIsUsedAgainForRegionsAlone;
+    procedure HeapOfAFreedRegionCountsToTheNextSampleAnew;
+    procedure HeapWhoseRunsAreBeingReleasedServesNoRegion;
     procedure ChildProcessFreesARegion;
+    procedure ChildProcessFreesLargeBlocksOfARegion;
+    procedure ChildProcessEntersHeapsThatWereCopiedAtTwoMoments;
+    procedure ChildProcessFreesARegionThatALostThreadWasFreeing;
   end;
 
 implementation
 
 uses
   SysUtils, testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Lock, LaneMM.Os, LaneMM.RemoteList, LaneMM.Backed,
-  LaneMM.Arena, LaneMM.Walk, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Threads,
+  LaneMM.Arena, LaneMM.Walk, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Threads,
   LaneMM.Purge;
 
 procedure TRegionsTests.SetUp;
@@ -879,6 +889,43 @@ begin
   Same(0, Region^.Data.Left, 'heaps left');
 end;
 
+// Enters and leaves two heaps of the region, and returns the inner one.
+function TRegionsTests.EnterTwice: PHeap;
+begin
+  Enter;
+  Enter;
+  Result := OsThreadHeap;
+  Leave;
+  Leave;
+end;
+
+procedure TRegionsTests.HeapOfAFreedRegionCountsToTheNextSampleAnew;
+var
+  Inner: PHeap;
+begin
+  Inner := EnterTwice;
+  AssertTrue('freed', RegionFree(Region) = raDone);
+  AssertTrue('the heap is unused', Inner^.Region = nil);
+  Same(0, Inner^.SampleIn, 'bytes to the next sample');
+  Same(0, Inner^.SampleSeed, 'seed');
+end;
+
+// As if another thread had claimed the runs that the last thread of the heap kept.
+procedure TRegionsTests.HeapWhoseRunsAreBeingReleasedServesNoRegion;
+var
+  Last, Inner: PHeap;
+begin
+  Last := HeapPop(Process.UnusedHeaps);
+  if Last = nil then
+    Last := HeapRecordNew;
+  Last^.RunsClaimed := 1;
+  HeapPush(Process.UnusedHeaps, Last);
+  Inner := EnterTwice;
+  Last^.RunsClaimed := 0; // as at the end of the sweep
+  AssertTrue('another heap', (Inner <> Last) and (Inner <> Region));
+  Same(1, Inner^.RunsClaimed, 'it keeps no runs');
+end;
+
 procedure TRegionsTests.FreeInChild;
 begin
   GetMany(10, 100);
@@ -894,6 +941,84 @@ begin
   Same(0, RunInChild(FreeInChild), 'exit code of the child');
   {$endif}
   Same(1003, Blocks, 'blocks here');
+end;
+
+procedure TRegionsTests.FreeLargeInChild;
+begin
+  AtLeast(10, Slices, 'slices in the child');
+  FreeMem(InChild);
+  AssertTrue('freed', RegionFree(Region) = raDone);
+  AssertFalse('the other block', ArenaSpan(Shelved)^.Kind = skLarge);
+  Same(0, Region^.Data.Left, 'heaps left');
+end;
+
+procedure TRegionsTests.ChildProcessFreesLargeBlocksOfARegion;
+begin
+  InChild := Get(5 * SliceSize);
+  Shelved := Get(5 * SliceSize);
+  {$ifdef LINUX}
+  Same(0, RunInChild(FreeLargeInChild), 'exit code of the child');
+  {$endif}
+end;
+
+procedure TRegionsTests.EnterAllInChild;
+var
+  Heaps: array[0..3] of PHeap;
+  Index, Other: Integer;
+begin
+  for Index := 0 to High(Heaps) do
+  begin
+    Enter;
+    Heaps[Index] := OsThreadHeap;
+    for Other := 0 to Index - 1 do
+      AssertTrue('each heap once', Heaps[Other] <> Heaps[Index]);
+  end;
+  for Index := 0 to High(Heaps) do
+    Leave;
+  AssertTrue('freed', RegionFree(Region) = raDone);
+end;
+
+// The pages of the heaps show that they were pushed in this order, and in another one: a ring.
+procedure TRegionsTests.ChildProcessEntersHeapsThatWereCopiedAtTwoMoments;
+var
+  First, Second, Third: PHeap;
+begin
+  Enter;
+  EnterTwice;
+  Leave;
+  First := FirstHeapOf(Region^.Data.Idle);
+  Second := First^.NextUnused;
+  Third := Second^.NextUnused;
+  AssertTrue('three heaps', Third <> nil);
+  Second^.NextUnused := First;
+  {$ifdef LINUX}
+  Same(0, RunInChild(EnterAllInChild), 'exit code of the child');
+  {$endif}
+  Second^.NextUnused := Third;
+end;
+
+procedure TRegionsTests.SweepInChild;
+begin
+  ProcessTrim;
+  AssertFalse('the large block', ArenaSpan(InChild)^.Kind = skLarge);
+  AssertFalse('the span', ArenaSpan(Shelved)^.Kind = skBlocks);
+  AssertTrue('the record', Region^.Region = nil);
+end;
+
+procedure TRegionsTests.ChildProcessFreesARegionThatALostThreadWasFreeing;
+var
+  Idle: TAtomicWord;
+begin
+  InChild := Get(5 * SliceSize);
+  Shelved := Get(100);
+  Idle := Region^.Data.Idle;
+  HeapPop(Region^.Data.Idle);
+  Region^.Data.Made := RegionEnded;
+  {$ifdef LINUX}
+  Same(0, RunInChild(SweepInChild), 'exit code of the child');
+  {$endif}
+  Region^.Data.Made := 1;
+  Region^.Data.Idle := Idle;
 end;
 
 initialization

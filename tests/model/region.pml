@@ -4,13 +4,16 @@
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
  *   LaneMM.Regions
- *     AddHeap: LoadAcquire HeapPush UnusedHeaps CompareAndSwap FetchAdd Join
- *     Join: RunsClaimed:= ReleaseFence
+ *     TakeRecord: HeapPop UnusedHeaps RunsEnd HeapPush UnusedHeaps RunsEnd
+ *     AddHeap: TakeRecord LoadAcquire RunsClaimed:= HeapPush UnusedHeaps CompareAndSwap FetchAdd Join
+ *     Join: ReleaseFence
  *     RegionEnter: HeapPop AddHeap
  *     RegionFree: TakeIdle CompareAndSwap PutBack RegionHeapDissolve RegionShareEnd
  *     RegionReset: TakeIdle LoadAcquire PutBack RegionHeapReset HeapPush FetchAdd RegionHeapDissolve
  *     TakeIdle: HeapPop NextUnused:=
  *     PutBack: HeapPush
+ *   LaneMM.KeptRuns
+ *     RunsEnd: LockRecover RunsClaim
  *   LaneMM.RegionHeaps
  *     RegionHeapReset: LockTry DissolveQueues LockLeave
  *     RegionHeapDissolve: StoreRelease RegionHeapSweep
@@ -22,8 +25,9 @@
  *     DissolveQueue: QueueTake QueueAdd
  *
  * Threads: one that enters, takes a block, and leaves, twice, with -DResets once; one that frees the region,
- * with -DResets after a reset; one that pushes a block that another one has freed; one that shelves; one that sweeps. A heap
- * has one span. The stack of idle heaps is one step here: see stack.pml.
+ * with -DResets after a reset; one that pushes a block that another one has freed; one that shelves; one that sweeps. With
+ * -DReleases, instead of those that push and shelve, one that releases the runs which the last thread of heap 1 kept
+ * (RunsRelease in LaneMM.KeptRuns). A heap has one span. The stack of idle heaps is one step here: see stack.pml.
  *
  * Laws, each with a mutation (-D) that breaks it; run.sh expects that law to fail:
  *   1 alone     a region is freed, and spans of a heap are released, only while no thread is in it
@@ -35,6 +39,8 @@
  *   5 refused   a push to a span that was released fails                           PUSH_BLIND
  *   6 counted   Made counts no heap that dissolves; the record of the region lasts until no heap
  *               counts in it                                       LEFT_IS_COUNTED, SHARE_ENDS_EARLY
+ *   7 claimed   no thread has the runs of a heap of the region, whose record holds other things there
+ *                                                                                JOIN_BLIND
  */
 
 #ifdef Only
@@ -72,6 +78,8 @@ bool Lock[Heaps];                   /* THeap.Lock */
 bool Flag[Heaps];                   /* THeap.Dissolves */
 bool Span[Heaps];                   /* the heap has its span */
 bool Shelving[Heaps];               /* a thread shelves blocks of it */
+bool Claimed[Heaps];                /* THeap.RunsClaimed */
+bool Keeps;                         /* THeap.KeptSlices of heap 1 is not 0 */
 byte Life[Heaps];                   /* of the span */
 bool Freed;                         /* ghost: RegionFree answered True */
 bool SweepWanted;
@@ -86,15 +94,35 @@ inline Pop(h) {
   }
 }
 
+/* TakeRecord; h is an unused heap that keeps no runs, Heaps if there is none. */
+inline TakeRecord(h) {
+#ifdef JOIN_BLIND
+  h = (At[1] == Unmade -> 1 : 2);                              /* HeapPop */
+  Claimed[h] = true
+#else
+  d_step {                                                     /* HeapPop, RunsEnd */
+    r = (At[1] == Unmade && !Claimed[1]);
+    if :: r -> h = 1; Claimed[1] = true :: else fi
+  };
+  if
+  :: r -> Law(7, At[1] == Unmade); Keeps = false
+  :: else -> h = (At[2] == Unmade -> 2 : Heaps)                /* HeapPush, HeapRecordNew */
+  fi;
+  if :: h == 2 -> Claimed[2] = true :: else fi                 /* RunsEnd */
+#endif
+}
+
 /* RegionEnter; h is the heap, Heaps if the region was freed. */
 inline RegionEnter(h) {
   Pop(h);
   if
   :: h == Heaps ->                                             /* AddHeap */
+    TakeRecord(h);
     do
-    :: m = Made;
+    :: h == Heaps -> break
+    :: h < Heaps -> m = Made;
       if
-      :: m == Ended -> break
+      :: m == Ended -> Claimed[h] = false; h = Heaps; break    /* HeapPush */
       :: else
       fi;
 #ifdef ADD_BLIND
@@ -107,14 +135,7 @@ inline RegionEnter(h) {
       if :: !r -> skip :: else
 #endif
         Left++;                                                /* FetchAdd */
-        d_step {                                               /* Join */
-          Entering = false;
-          if
-          :: At[1] == Unmade -> h = 1
-          :: else -> h = 2
-          fi;
-          At[h] = InHand
-        };
+        d_step { Entering = false; At[h] = InHand };           /* Join */
         break
 #ifndef ADD_BLIND
       fi
@@ -123,7 +144,7 @@ inline RegionEnter(h) {
   :: else
   fi;
   if
-  :: h < Heaps -> At[h] = Inside; Law(3, !Freed); Span[h] = true
+  :: h < Heaps -> At[h] = Inside; Law(3, !Freed); Law(7, Claimed[h]); Span[h] = true
   :: else
   fi
 }
@@ -184,6 +205,7 @@ inline RegionHeapSweep(h) {
     :: s ->
       Law(2, At[h] == Dissolves);
       At[h] = Unused;
+      if :: h != 0 -> Claimed[h] = false :: else fi;
       ShareEnd()
     :: else
     fi
@@ -352,10 +374,44 @@ end:
   od
 }
 
+#define IsRegions(h) (At[h] != Unmade && At[h] != Unused)
+
+/* Releases the runs of heap 1. */
+proctype Releaser() {
+  bool r;
+  if
+  :: Keeps ->                                                  /* RunsRelease */
+    d_step { r = !Claimed[1]; Claimed[1] = true };             /* RunsClaim */
+    if
+    :: r ->
+      d_step { Law(7, !IsRegions(1)); Keeps = false };         /* ReleaseRuns */
+      d_step { Law(7, !IsRegions(1)); Claimed[1] = false }     /* RunsDisclaim */
+    :: else
+    fi
+  :: true
+  fi;
+  Done++
+}
+
 init {
   At[0] = Idle;
   Span[0] = true;
-  atomic { run User(); run Freer(); run Pusher(); run Shelver(); run Sweeper() }
+  Claimed[0] = true;
+#ifdef Releases
+  Keeps = true;
+#endif
+  atomic {
+    run User();
+    run Freer();
+    run Sweeper();
+#ifdef Releases
+    run Releaser();
+    Done = Done + 1
+#else
+    run Pusher();
+    run Shelver()
+#endif
+  }
   Done == 4 && !SweepWanted && !Sweeps;
   Law(4, At[0] != Dissolves && At[1] != Dissolves && At[2] != Dissolves && At[0] != InHand);
   Law(6, Gone == Freed)

@@ -199,6 +199,7 @@ breaks lock 2 LEAVE_SILENT
 
 holds_long region
 holds_long region -DResets
+holds_long region -DReleases
 breaks region 1 FREE_BLIND
 breaks region 2 SWEEP_UNLOCKED
 breaks region 2 ENDS_OUTSIDE
@@ -207,6 +208,7 @@ breaks region 4 LEFT_FORGOTTEN
 breaks region 5 PUSH_BLIND
 breaks region 6 LEFT_IS_COUNTED -DResets
 breaks region 6 SHARE_ENDS_EARLY -DResets
+breaks region 7 JOIN_BLIND -DReleases
 holds_long wake -DThird=Taker
 for Mutation in EMPTIED_SILENT SWEEP_SILENT NO_REARM NO_AWAIT AWAITED_BLIND PUSH_SILENT \
   PUSH_LATE TAKE_OVER_SILENT END_SILENT TRIM_SILENT TAKE_SILENT WANT_BY_STORE PARK_BLIND SHELVE_SILENT
