@@ -38,8 +38,9 @@ begin
 end;
 
 // src/ refers to these weakly. The references here make a static program link them.
-function KeyCreate: LongInt; cdecl; external name 'pthread_key_create';
-function KeyDelete: LongInt; cdecl; external name 'pthread_key_delete';
+function KeyCreate(out Key: Cardinal; Destructor_: Pointer): LongInt; cdecl;
+  external name 'pthread_key_create';
+function KeyDelete(Key: Cardinal): LongInt; cdecl; external name 'pthread_key_delete';
 function KeySet: LongInt; cdecl; external name 'pthread_setspecific';
 function KeyGet: LongInt; cdecl; external name 'pthread_getspecific';
 
@@ -167,6 +168,54 @@ begin
   LibcEnd(ExitCode);
 end;
 
+const
+  LowKeyCount = 16;
+
+type
+  TLowKeys = record
+    Count: Cardinal;
+    Keys: array[0..LowKeyCount - 1] of Cardinal;
+  end;
+
+// Takes the lowest keys that are left. A name space that dlmopen opens counts its keys anew, and the values
+// of both lie in the same places of a thread: it has as many before it comes to those of LaneMM.
+procedure LowKeysTake(out Low: TLowKeys);
+var
+  Key: Cardinal;
+begin
+  Low.Count := 0;
+  while (Low.Count < LowKeyCount) and (KeyCreate(Key, nil) = 0) do
+  begin
+    if Key >= LowKeyCount then
+    begin
+      KeyDelete(Key);
+      Exit;
+    end;
+    Low.Keys[Low.Count] := Key;
+    Inc(Low.Count);
+  end;
+end;
+
+procedure LowKeysReturn(const Low: TLowKeys);
+var
+  Index: Cardinal;
+begin
+  for Index := 1 to Low.Count do
+    KeyDelete(Low.Keys[Index - 1]);
+end;
+
+// A plug-in that is unloaded takes the first keys: it comes back often.
+function EngineStartAbove: Boolean;
+var
+  Low: TLowKeys;
+begin
+  if not Process.StaysLoaded then
+    Exit(EngineStart);
+  LowKeysTake(Low);
+  Result := EngineStart;
+  LowKeysReturn(Low);
+end;
+
 function LibraryStart: Boolean; [public, alias: 'lanemm_start'];
 begin
   Result := Process.IsStarted;
@@ -177,7 +226,7 @@ begin
   Process.IsMalloc := True;
   Process.KeepsAlignment := True;
   Process.StaysLoaded := ModuleHandle = nil;
-  Result := EngineStart;
+  Result := EngineStartAbove;
   if not Result then
     Exit;
   if Process.ForkMark = nil then

@@ -66,13 +66,14 @@ run_on() {
 }
 
 build() {
-  for program in $programs hardened without confined background coroutine; do
+  for program in $programs hardened without confined background coroutine spaces; do
     # shellcheck disable=SC2086 # a list of flags
     gcc $compiler_flags -o "$out/$program" "tests/c/$program.c" -lpthread -ldl
   done
   # shellcheck disable=SC2086
   {
     gcc $compiler_flags -fPIC -shared -o "$out/plugin.so" tests/c/plugin.c
+    gcc $compiler_flags -fPIC -shared -o "$out/keyed.so" tests/c/keyed.c
     gcc $compiler_flags -fPIC -shared -o "$out/bound_plugin.so" tests/c/plugin.c \
       -L"$lib" -llanemm -Wl,-rpath,"$lib"
     gcc $compiler_flags -o "$out/foreign" tests/c/foreign.c -lpthread -ldl
@@ -301,6 +302,7 @@ run plugins leaks env "LD_PRELOAD=$lib/liblanemm.so" \
   "LANEMM=leaks,leaks:exit=9,log=$root/$out/plugins.log" "$out/plugins" "$root/$out/plugin.so"
 run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 40
 run foreign without-a-key "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 2000
+run spaces release env "LD_PRELOAD=$lib/liblanemm.so" "$out/spaces" "$root/$out/keyed.so"
 run_unloads
 run status linked "$out/status"
 run regions linked "$out/regions"
