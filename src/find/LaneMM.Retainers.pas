@@ -3,7 +3,9 @@
 // Owns:       Retainer, Path, Retained, IsRetained, IsSeen and Entry of TNode; Retained and
 //             RootRetained of TGroup; the memory of each TRetainers.
 // Invariants: a block references every block that one of its words points into, but for the items
-//             that a container no longer counts: these are stale, and retain nothing. The search
+//             that a container no longer counts: these are stale, and retain nothing. A word is
+//             aligned; one at any byte, as in a packed record, counts for blocks that no aligned
+//             one points into. The search
 //             begins with the blocks without a reference to them and is breadth first: each block
 //             is reached once, on a shortest chain, and counts for that retainer alone, so
 //             nothing counts twice. The blocks that it does not reach are parts of cycles, or
@@ -64,15 +66,17 @@ procedure RetainersClose(var Retainers: TRetainers);
 /// Sets State in all nodes that count and are reachable from the words from First up to Limit.
 /// Before RetainersOpen. Takes no memory.
 procedure RetainersMark(var Snapshot: TSnapshot; First, Limit: NativeUInt; State: TNodeState);
+/// From here on the search takes each byte for the first of a pointer, as those of packed records
+/// may be. Sets State in what the nodes that have it lead to so; False, and nothing changes, if no
+/// node counts any more. The words from which the marks began are the caller's to mark again.
+function RetainersPack(var Snapshot: TSnapshot; State: TNodeState): Boolean;
 /// RetainersMark for what one word points to, any number.
 procedure RetainersMarkWord(var Snapshot: TSnapshot; Word: NativeUInt; State: TNodeState);
-/// Returns True if the node's retainer has a word that is an interface of the node.
-function RetainedByInterface(const Snapshot: TSnapshot; Index: Cardinal): Boolean;
 
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Modules, LaneMM.Contents;
+  LaneMM.Os, LaneMM.Contents;
 
 type
   // Visits a node that a word points into.
@@ -94,16 +98,19 @@ type
     Retainers: ^TRetainers;
     Retainer: Cardinal;
     IsStale: Boolean;
+    HasPacked: Boolean; // packed words alone lead to a node
   end;
   PSearch = ^TSearch;
 
 // ---------------------------------------------------------------------------- words
 
 // SeeWords of words that can be read here.
-procedure SeeWordsAt(const Snapshot: TSnapshot; First, Limit: PNativeUInt; See: TSeeNode;
+procedure SeeWordsAt(const Snapshot: TSnapshot; First, Limit: PByte; See: TSeeNode;
   Context: Pointer);
+const
+  Steps: array[Boolean] of NativeUInt = (SizeOf(NativeUInt), 1);
 var
-  Lowest, Bytes: NativeUInt;
+  Lowest, Bytes, Word, Step: NativeUInt;
   Index: Cardinal;
 begin
   if Snapshot.NodeCount = 0 then
@@ -111,41 +118,44 @@ begin
   Lowest := NativeUInt(Snapshot.Nodes^.Address);
   Bytes := NativeUInt(Snapshot.Nodes[Snapshot.NodeCount - 1].Address)
     + Snapshot.Nodes[Snapshot.NodeCount - 1].Size - Lowest + 1; // the last may be of no bytes
-  while First + 1 <= Limit do
+  Step := Steps[Snapshot.IsPacked];
+  while First + SizeOf(Word) <= Limit do
   begin
-    if NativeUInt(First^ - Lowest) < Bytes then
+    Word := PNativeUInt(First)^;
+    if NativeUInt(Word - Lowest) < Bytes then
     begin
-      Index := SnapshotNodeAt(Snapshot, First^);
+      Index := SnapshotNodeAt(Snapshot, Word);
       if Index <> NoNode then
         See(Index, Context);
     end;
-    Inc(First);
+    Inc(First, Step);
   end;
 end;
 
-// SeeWords of words elsewhere: of pages that can be read.
+// SeeWords of words elsewhere: of pages that can be read. A packed word may lie in two portions.
 procedure SeeWordsElsewhere(const Snapshot: TSnapshot; First, Limit: NativeUInt; See: TSeeNode;
   Context: Pointer);
 var
   Words: array[0..4095] of NativeUInt;
-  Bytes, Count: NativeUInt;
+  Bytes, Got: NativeUInt;
 begin
   while First < Limit do
   begin
     Bytes := Limit - First;
     if Bytes > SizeOf(Words) then
       Bytes := SizeOf(Words);
-    Count := Snapshot.Read(First, @Words, Bytes, Snapshot.Source) div SizeOf(NativeUInt);
-    SeeWordsAt(Snapshot, @Words[0], PNativeUInt(@Words) + Count, See, Context);
-    if Count < Bytes div SizeOf(NativeUInt) then // on behind the page that cannot be read
-      First := (First + Count * SizeOf(NativeUInt)) and not NativeUInt(OsPageSize - 1) + OsPageSize
-    else
-      Inc(First, Bytes);
+    Got := Snapshot.Read(First, @Words, Bytes, Snapshot.Source);
+    SeeWordsAt(Snapshot, @Words, PByte(@Words) + Got, See, Context);
+    if Got < Bytes then // on behind the page that cannot be read
+      Bytes := (First + Got) and not NativeUInt(OsPageSize - 1) + OsPageSize - First
+    else if Snapshot.IsPacked and (Bytes = SizeOf(Words)) then
+      Dec(Bytes, SizeOf(NativeUInt));
+    Inc(First, Bytes);
   end;
 end;
 
 // Calls See for each node that a word from First up to Limit points into.
-procedure SeeWords(const Snapshot: TSnapshot; First, Limit: PNativeUInt; See: TSeeNode;
+procedure SeeWords(const Snapshot: TSnapshot; First, Limit: PByte; See: TSeeNode;
   Context: Pointer);
 begin
   if @Snapshot.Read = nil then
@@ -155,10 +165,10 @@ begin
 end;
 
 // Returns the end of what the node references.
-function ReferencesLimit(Node: PNode): PNativeUInt;
+function ReferencesLimit(Node: PNode): PByte;
 begin
-  Result := PNativeUInt(Node^.Address + Node^.Size);
-  Dec(Result, Node^.Spare);
+  Result := Node^.Address + Node^.Size;
+  Dec(Result, Node^.Spare * SizeOf(Pointer));
 end;
 
 procedure SeeNode(const Snapshot: TSnapshot; Index: Cardinal; See: TSeeNode; Context: Pointer);
@@ -166,7 +176,7 @@ var
   Node: PNode;
 begin
   Node := Snapshot.Nodes + Index;
-  SeeWords(Snapshot, PNativeUInt(Node^.Address), ReferencesLimit(Node), See, Context);
+  SeeWords(Snapshot, Node^.Address, ReferencesLimit(Node), See, Context);
 end;
 
 // ---------------------------------------------------------------------------- marks
@@ -205,7 +215,7 @@ begin
   Marking.Snapshot := @Snapshot;
   Marking.State := State;
   Marking.Next := NoNode;
-  SeeWords(Snapshot, PNativeUInt(First), PNativeUInt(Limit), MarkNode, @Marking);
+  SeeWords(Snapshot, PByte(First), PByte(Limit), MarkNode, @Marking);
   MarkFrom(Marking, NoNode);
 end;
 
@@ -217,6 +227,22 @@ begin
   Marking.State := State;
   Marking.Next := NoNode;
   MarkFrom(Marking, SnapshotNodeAt(Snapshot, Word));
+end;
+
+function RetainersPack(var Snapshot: TSnapshot; State: TNodeState): Boolean;
+var
+  Index: NativeInt;
+  Node: PNode;
+begin
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
+    Snapshot.IsPacked := Snapshot.IsPacked or (Snapshot.Nodes[Index].State = nsCounted);
+  Result := Snapshot.IsPacked;
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
+  begin
+    Node := Snapshot.Nodes + Index;
+    if Result and (Node^.State = State) then
+      RetainersMark(Snapshot, NativeUInt(Node^.Address), NativeUInt(ReferencesLimit(Node)), State);
+  end;
 end;
 
 // ---------------------------------------------------------------------------- paths
@@ -349,12 +375,14 @@ begin
   Search := Context;
   Node := Search^.Snapshot^.Nodes + Index;
   if (Index = Search^.Retainer) or (Node^.State <> nsCounted)
-    or Search^.IsStale and (Node^.IsRetained or (Node^.Entry <> neNone)) then
+    or (Search^.IsStale or Search^.Snapshot^.IsPacked)
+    and (Node^.IsRetained or (Node^.Entry <> neNone)) then
     Exit;
   if Search^.IsStale then
     Node^.Entry := neStale
   else
     Node^.IsRetained := True;
+  Search^.HasPacked := Search^.HasPacked or Search^.Snapshot^.IsPacked;
   Node^.Retainer := Search^.Retainer;
 end;
 
@@ -404,8 +432,8 @@ begin
     if (Node^.State <> nsCounted) or (Node^.Spare = 0) then
       Continue;
     Search.Retainer := Node^.Container;
-    SeeWords(Search.Snapshot^, ReferencesLimit(Node),
-      PNativeUInt(Node^.Address + Node^.Size), NoteHeld, @Search);
+    SeeWords(Search.Snapshot^, ReferencesLimit(Node), Node^.Address + Node^.Size, NoteHeld,
+      @Search);
   end;
 end;
 
@@ -505,7 +533,14 @@ begin
   end;
 end;
 
-// Sums up the retained sizes of groups. A node below another one of its group counts there.
+// Returns whether the node at Index, if any, is of Group.
+function IsOf(const Snapshot: TSnapshot; Index, Group: Cardinal): Boolean;
+begin
+  Result := (Index <> NoNode) and (Snapshot.Nodes[Index].Group = Group);
+end;
+
+// Sums up the retained sizes of groups. A node below another one of its group counts there, also
+// data below data, of which paths leave some out.
 procedure SumGroups(const Retainers: TRetainers; var Snapshot: TSnapshot);
 var
   Index: NativeInt;
@@ -515,11 +550,11 @@ begin
   for Index := 0 to NativeInt(Retainers.QueueCount) - 1 do
   begin
     Node := Snapshot.Nodes + Retainers.Queue[Index];
-    if Retainers.Paths[Node^.Path].IsNested then
-      Continue;
     Retainer := ShownHolder(Snapshot, Retainers.Queue[Index]);
-    if (Retainer = NoNode) or (Snapshot.Nodes[Retainer].Group <> Node^.Group) then
-      Inc(Snapshot.Groups[Node^.Group].Retained, Node^.Retained);
+    if Retainers.Paths[Node^.Path].IsNested or IsOf(Snapshot, Retainer, Node^.Group)
+      or (Node^.Entry = neNone) and IsOf(Snapshot, Node^.Retainer, Node^.Group) then
+      Continue;
+    Inc(Snapshot.Groups[Node^.Group].Retained, Node^.Retained);
     if Retainer = NoNode then
       Inc(Snapshot.Groups[Node^.Group].RootRetained, Node^.Retained);
   end;
@@ -540,7 +575,12 @@ begin
   Search.Snapshot := @Snapshot;
   Search.Retainers := @Retainers;
   Search.IsStale := False;
+  Search.HasPacked := False;
+  Snapshot.IsPacked := False;
   FindHeld(Search);
+  Snapshot.IsPacked := True;
+  FindHeld(Search);
+  Snapshot.IsPacked := Search.HasPacked;
   FindStale(Search);
   SearchFromRoots(Search);
   SearchFromCycles(Search);
@@ -552,34 +592,6 @@ procedure RetainersClose(var Retainers: TRetainers);
 begin
   OsReleasePages(Retainers.Paths, Retainers.Size);
   Retainers := Default(TRetainers);
-end;
-
-// ---------------------------------------------------------------------------- interfaces
-
-function RetainedByInterface(const Snapshot: TSnapshot; Index: Cardinal): Boolean;
-var
-  Node, Retainer: PNode;
-  Word, Last: PNativeUInt;
-  Address: NativeUInt;
-begin
-  Result := False;
-  Node := Snapshot.Nodes + Index;
-  if (Node^.Retainer = NoNode) or (Snapshot.Groups[Node^.Group].Kind <> coObject) then
-    Exit;
-  Retainer := Snapshot.Nodes + Node^.Retainer;
-  Word := PNativeUInt(Retainer^.Address);
-  Last := PNativeUInt(Retainer^.Address + Retainer^.Size) - 1;
-  while not Result and (Word <= Last) do
-  begin
-    // An interface points to a word of the object after the first, which is the address of its
-    // methods. (The compiler takes a difference with SizeOf for signed.)
-    Address := LoadAcquire(Word^); // once: a thread may be writing it
-    if (NativeUInt(Address - NativeUInt(Node^.Address) - 1)
-      < NativeUInt(Node^.Size - SizeOf(Pointer)))
-      and (Address and (SizeOf(Pointer) - 1) = 0) then
-      Result := ModulesHaveData(PNativeUInt(Address)^, SizeOf(Pointer));
-    Inc(Word);
-  end;
 end;
 
 end.

@@ -64,7 +64,7 @@ begin
   end;
 end;
 
-procedure RootsMarkEnd(var Snapshot: TSnapshot; Frame: NativeUInt);
+procedure MarkEnd(var Snapshot: TSnapshot; Frame: NativeUInt);
 var
   Mapping: TOsMapping;
 begin
@@ -75,6 +75,13 @@ begin
     MarkWords(Frame and not (SizeOf(Pointer) - 1), Mapping.Limit, @Snapshot);
   if @Leaks.VisitRoots <> nil then
     Leaks.VisitRoots(MarkWords, @Snapshot, 0);
+end;
+
+procedure RootsMarkEnd(var Snapshot: TSnapshot; Frame: NativeUInt);
+begin
+  MarkEnd(Snapshot, Frame);
+  if RetainersPack(Snapshot, nsRunning) then
+    MarkEnd(Snapshot, Frame);
 end;
 
 // ---------------------------------------------------------------------------- a running program
@@ -166,7 +173,7 @@ begin
   end;
 end;
 
-procedure RootsMarkAll(var Snapshot: TSnapshot; Frame: NativeUInt);
+procedure MarkAll(var Snapshot: TSnapshot; Frame: NativeUInt);
 var
   Scan: TScan;
   Mapping: TOsMapping;
@@ -192,6 +199,13 @@ begin
   if RootsOwnVariables(First, Limit) then
     for Shift := 0 to SizeOf(Pointer) - 1 do
       MarkPart(Scan, First + Shift, Limit, 0);
+end;
+
+procedure RootsMarkAll(var Snapshot: TSnapshot; Frame: NativeUInt);
+begin
+  MarkAll(Snapshot, Frame);
+  if RetainersPack(Snapshot, nsRunning) then
+    MarkAll(Snapshot, Frame);
 end;
 
 end.

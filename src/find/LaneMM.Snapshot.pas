@@ -99,6 +99,7 @@ type
   TSnapshot = record
     Read: TReadBytes;         //< reads their words; nil: they are read where they lie
     Source: Pointer;          //< its last argument
+    IsPacked: Boolean;        //< a pointer may begin at any byte, not at words alone
     Nodes: PNode;             //< blocks by address
     NodeCount: Cardinal;      //< number of nodes
     NodeLimit: Cardinal;      //< capacity of Nodes

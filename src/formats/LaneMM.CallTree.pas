@@ -310,11 +310,13 @@ begin
       Exit;
     end;
     Inner := TakeAlike(Tree, Branch);
-    if KeyAt(Tree, Inner.First, Inner.Depth) = 0 then
-      AddBranchSums(Text, Tree, Inner, ' directly'#10)
-    else
+    if KeyAt(Tree, Inner.First, Inner.Depth) <> 0 then
+    begin
       AddBranchSums(Text, Tree, Inner, ' by'#10);
-    AddBranch(Text, Tree, Symbolizer, Inner);
+      AddBranch(Text, Tree, Symbolizer, Inner);
+    end
+    else if (Shown > 0) or (Inner.Limit < Branch.Limit) then // not where all end here
+      AddBranchSums(Text, Tree, Inner, ' directly'#10);
     Branch.First := Inner.Limit;
     Inc(Shown);
   end;

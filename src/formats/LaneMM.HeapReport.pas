@@ -171,17 +171,25 @@ end;
 
 // ---------------------------------------------------------------------------- lines
 
-// Adds how far an amount of this many samples may be off; the samples of some are not known.
-procedure AddError(var Text: TText; Report: THeapReport; Samples: UInt64);
+// Adds the samples behind an amount, where they are known, and how far its bytes may be off. Each
+// stands for at most Mean bytes more than its block has, so the standard error of a sum of Bytes is
+// at most Sqrt(Mean * Bytes). Fragments are shared out by the samples: their error is another one.
+procedure AddError(var Text: TText; Report: THeapReport; Samples, Bytes: UInt64);
+var
+  Mean: NativeUInt;
 begin
-  if (SamplesMean <= 1) or (Report in [hrPeak, hrTemporary]) then
+  Mean := SamplesMean;
+  if Mean <= 1 then
     Exit;
-  TextAdd(Text, ', from ');
-  TextAddCount(Text, Samples, 'sample');
-  if Samples = 0 then
+  if not (Report in [hrPeak, hrTemporary]) then
+  begin
+    TextAdd(Text, ', from ');
+    TextAddCount(Text, Samples, 'sample');
+  end;
+  if (Bytes = 0) or (Report = hrFragments) then
     Exit;
-  TextAdd(Text, ', standard error ');
-  TextAddNumber(Text, Round(100 / Sqrt(Samples)));
+  TextAdd(Text, ', standard error of the bytes at most ');
+  TextAddNumber(Text, Trunc(100 * Sqrt(Mean / Bytes)) + 1);
   TextAdd(Text, ' %');
 end;
 
@@ -210,7 +218,8 @@ procedure AddSite(var Text: TText; const Profile: TProfile; Report: THeapReport;
   const Entry: TEntry);
 begin
   AddAmount(Text, Entry);
-  AddError(Text, Report, ProfileValue(Profile, Entry.Site, Values[Report].Samples));
+  AddError(Text, Report, ProfileValue(Profile, Entry.Site, Values[Report].Samples),
+    Entry.Bytes);
   AddLifetime(Text, Profile, Entry.Site);
   TextAdd(Text, LineEnd);
 end;
@@ -232,7 +241,7 @@ begin
   TextAddChars(Text, Values[Report].Title);
   TextAdd(Text, ': ');
   AddAmount(Text, All);
-  AddError(Text, Report, ProfileSum(Profile, Values[Report].Samples));
+  AddError(Text, Report, ProfileSum(Profile, Values[Report].Samples), All.Bytes);
   TextAdd(Text, '; by call site, most bytes first:'#10);
 end;
 

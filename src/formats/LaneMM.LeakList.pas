@@ -85,7 +85,8 @@ procedure LeakAddChain(var Text: TText; const List: TLeakList; const Chain: TCha
 implementation
 
 uses
-  LaneMM.BacktraceTable, LaneMM.Contents, LaneMM.Advice, LaneMM.Groups;
+  LaneMM.Atomic, LaneMM.BacktraceTable, LaneMM.Contents, LaneMM.Modules, LaneMM.Advice,
+  LaneMM.Groups;
 
 function LeakGroup(const List: TLeakList; Index: Cardinal): PGroup;
 begin
@@ -415,6 +416,33 @@ begin
     end;
   end;
   Reverse(Chain);
+end;
+
+// Returns True if the node's retainer has a word that is an interface of the node.
+function RetainedByInterface(const Snapshot: TSnapshot; Index: Cardinal): Boolean;
+var
+  Node, Retainer: PNode;
+  Word, Last: PNativeUInt;
+  Address: NativeUInt;
+begin
+  Result := False;
+  Node := Snapshot.Nodes + Index;
+  if (Node^.Retainer = NoNode) or (Snapshot.Groups[Node^.Group].Kind <> coObject) then
+    Exit;
+  Retainer := Snapshot.Nodes + Node^.Retainer;
+  Word := PNativeUInt(Retainer^.Address);
+  Last := PNativeUInt(Retainer^.Address + Retainer^.Size) - 1;
+  while not Result and (Word <= Last) do
+  begin
+    // An interface points to a word of the object after the first, which is the address of its
+    // methods. (The compiler takes a difference with SizeOf for signed.)
+    Address := LoadAcquire(Word^); // once: a thread may be writing it
+    if (NativeUInt(Address - NativeUInt(Node^.Address) - 1)
+      < NativeUInt(Node^.Size - SizeOf(Pointer)))
+      and (Address and (SizeOf(Pointer) - 1) = 0) then
+      Result := ModulesHaveData(PNativeUInt(Address)^, SizeOf(Pointer));
+    Inc(Word);
+  end;
 end;
 
 function LeakCycleHasInterface(const List: TLeakList; Path: PRetainerPath): Boolean;

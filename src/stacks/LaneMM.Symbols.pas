@@ -370,9 +370,17 @@ end;
 
 // Returns whether the source file is one of Free Pascal's generic collections.
 function IsGenericSource(FileName: PAnsiChar): Boolean;
+const
+  Names: array[0..6] of ShortString = ('fgl.pp', 'generics.collections.pas',
+    'generics.defaults.pas', 'generics.dictionaries', 'generics.hashes.pas',
+    'generics.helpers.pas', 'generics.strings.pas');
+var
+  Index: Cardinal;
 begin
-  Result := (FileName <> nil) and (TextBegins(FileName, 'generics.')
-    or TextBegins(FileName, 'fgl.pp'));
+  Result := False;
+  if FileName <> nil then
+    for Index := 0 to High(Names) do
+      Result := Result or TextBegins(FileName, Names[Index]);
 end;
 
 // Returns whether the routine belongs to one of them, specialized in any unit, by its name alone:

@@ -51,6 +51,7 @@ type
     procedure ReportsAreWrittenEverySoOften;
     procedure TextNamesSitesAndClasses;
     procedure HeadSaysWhichLineHasMost;
+    procedure ErrorFollowsFromTheBytesThatItIsOf;
   end;
 
 implementation
@@ -586,6 +587,31 @@ begin
   Log := Copy(Log, Pos('In use: ', Log), 400);
   AssertTrue(Log, Pos(' % of it was allocated at PlantedHeap.lpr:', Log) > 0);
   AssertTrue(Log, Pos(' % of it was allocated at ', Log) < Pos('  1. ', Log));
+end;
+
+// Each sample stands for 4,096 bytes or a little more: so few of them are behind the sum.
+procedure THeapProfileTests.ErrorFollowsFromTheBytesThatItIsOf;
+const
+  Titles: array[0..1] of string = ('In use: ', 'In use at the peak: ');
+  Mark = ', standard error of the bytes at most ';
+var
+  Title, Line: string;
+  Bytes: Double;
+begin
+  Planted.Run('profile,rate=4096', ['reports']);
+  for Title in Titles do
+  begin
+    Line := Planted.Written('EventLog.txt');
+    Has(#10 + Title, Line);
+    Line := Copy(Line, Pos(#10 + Title, Line) + 1 + Length(Title));
+    Line := Copy(Line, 1, Pos(#10, Line) - 1);
+    Has(' KB, ', Line);
+    Bytes := StrToFloat(Copy(Line, 1, Pos(' ', Line) - 1).Replace(',', '')) * 1024;
+    Has(Mark, Line);
+    Line := Copy(Line, Pos(Mark, Line) + Length(Mark));
+    AtLeast(Trunc(100 * Sqrt(4096 / (Bytes + 100))), StrToInt(Copy(Line, 1, Pos(' ', Line) - 1)), Title);
+    AtMost(Trunc(100 * Sqrt(4096 / (Bytes - 100))) + 1, StrToInt(Copy(Line, 1, Pos(' ', Line) - 1)), Title);
+  end;
 end;
 
 procedure THeapProfileTests.TextNamesSitesAndClasses;

@@ -46,6 +46,8 @@ type
     procedure BlocksBeyondTheLastGroupAreNotNamedByASize;
     procedure OwnersAreNamedWithWhatTheyHold;
     procedure ItemsThatAContainerNoLongerCountsAreStale;
+    procedure WhatPackedRecordsHoldIsRetainedByThem;
+    procedure RetainedSizeOfAGroupCountsNoBlockTwice;
     procedure ItemsOfAClassWithTheNameOfAListCount;
     procedure CyclesOfInterfacesAreNamed;
     procedure CyclesOfObjectsAreNamed;
@@ -73,6 +75,7 @@ type
     procedure LeaksOfOneKindAreCountedByPlace;
     procedure StacksAloneGiveThePlacesOfLeaks;
     procedure CallsInOneLineAreOnePlace;
+    procedure CallOfALibraryInTheLineIsNoFork;
     procedure BlocksWithoutABacktraceAreSaidToBeSo;
     procedure RetainersThatAreNotNamedAreCounted;
     procedure StacksBeginAndEndInTheProgram;
@@ -415,6 +418,29 @@ begin
       [Index, 10 * Sizes.FooBlock, Containers[Index]]));
 end;
 
+procedure TLeaksTests.WhatPackedRecordsHoldIsRetainedByThem;
+begin
+  Reports('packed', '');
+  Has('50 x Leaking.TFoo, ');
+  Has('      40 retained by Leaking.TDeck'#10'      10 retained by Leaking.TDeck -> dynamic array'#10);
+end;
+
+// Two arrays in the object, ten in one of these.
+procedure TLeaksTests.RetainedSizeOfAGroupCountsNoBlockTwice;
+const
+  Mark = '12 x dynamic array, ';
+var
+  Rest, Bytes, Sum: string;
+begin
+  Reports('packed', '');
+  Has(Mark);
+  Rest := Copy(Leaking.Errors, Pos(Mark, Leaking.Errors) + Length(Mark)).Replace(',', '');
+  Bytes := Copy(Rest, 1, Pos(' ', Rest) - 1);
+  Sum := IntToStr(StrToInt(Bytes) + 50 * Sizes.FooBlock);
+  AssertTrue(Sum + ' in ' + Leaking.Errors, Rest.StartsWith(Bytes + ' bytes'#10'      retained size: '
+    + Sum + ' bytes'#10));
+end;
+
 procedure TLeaksTests.ItemsOfAClassWithTheNameOfAListCount;
 begin
   Reports('own-list', '');
@@ -696,6 +722,15 @@ begin
   AssertTrue(Text, PlaceOf('ten', Text) < PlaceOf('three', Text));
   HasNot(Format('Leaking.lpr:%d'#10, [Leaking.PlantedLine('one')]));
   HasNot('also shows where');
+end;
+
+procedure TLeaksTests.CallOfALibraryInTheLineIsNoFork;
+begin
+  Leaking.Run('leaks,stacks', ['one-line-library']);
+  Has('2 x ');
+  Has('      2, ');
+  HasNot('directly');
+  HasNot('other callers');
 end;
 
 procedure TLeaksTests.CallsInOneLineAreOnePlace;

@@ -14,6 +14,7 @@ type
   published
     procedure BlocksOfAClassAreCountedByTheirWays;
     procedure AWayGoesThroughLists;
+    procedure AWayGoesThroughPackedRecords;
     procedure AnAddressHasItsLinks;
     procedure WhatAloneHoldsMemoryIsATree;
     procedure ACoreFileHasTheSameWays;
@@ -43,6 +44,13 @@ begin
   CallWell(Format('why %d TGamma', [Planted.Id]));
   Has('          12     1,152 B  variable PLANTED.LIST -> Contnrs.TFPHashList -> data -> Planted.TGamma'#10,
     Printed);
+end;
+
+procedure TWhyTests.AWayGoesThroughPackedRecords;
+begin
+  StartAndStop('./Planted leakpacked', '');
+  CallWell(Format('why %d TGamma', [Planted.Id]));
+  Has('          40     3,840 B  variable PLANTED.PACKS -> dynamic array -> Planted.TGamma'#10, Printed);
 end;
 
 procedure TWhyTests.AnAddressHasItsLinks;

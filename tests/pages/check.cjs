@@ -206,6 +206,13 @@ async function profile(){
   const bars=await page.$$eval(".picture div",all=>all.map(bar=>bar.textContent));
   check("a bar has its line",bars.includes("SHOP.SERVE Shop.lpr:"+lineOf("Shop.lpr","serve")),bars);
   check("a narrow bar has its routine, no unit",bars.includes("TCART.PUT")||bars.includes("PUT"),bars);
+  const rate=JSON.parse(await text(page,"#data")).head.rate;
+  for(const [tab,value] of [["peak","peak_space"],["inuse","inuse_space"]]){
+    await choose(page,tab);
+    const most=(100*Math.sqrt(rate/sumOf(file,value,all))).toFixed(1);
+    check(tab+": the error is that of its sum",(await text(page,"#panel")).includes(
+      `Standard error of these bytes by sampling: at most ${most} %`),most);
+  }
   check("one number in use: the tab's",!/In use/.test(await text(page,"#head"))
     &&/All blocks in use, as large as they are, have [\d.]+ MB/.test(await text(page,"#panel")));
   const heap=JSON.parse(await text(page,"#data")).profiles.find(({kind})=>kind=="heap");

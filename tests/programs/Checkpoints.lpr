@@ -27,6 +27,11 @@ type
     procedure Execute; override;
   end;
 
+  TPacked = packed record
+    Kind: Byte;
+    Node: TNode;
+  end;
+
   // What a search found.
   TFound = record
     Nodes, Others: NativeUInt;
@@ -37,6 +42,7 @@ type
 var
   Global: TNode;
   List: TList;
+  Packs: array of TPacked;
 
 threadvar
   Shift: Byte; // of the next, where variables of threads are not aligned
@@ -125,6 +131,22 @@ begin
   RTLEventDestroy(Worker.IsReady);
   RTLEventDestroy(Worker.MayEnd);
   Worker.Free;
+end;
+
+procedure PackedRecordsReach;
+var
+  Start: TLaneMM_Checkpoint;
+  Index: Integer;
+begin
+  Start := LaneMM_Checkpoint;
+  SetLength(Packs, 20);
+  for Index := 0 to High(Packs) do
+    Packs[Index].Node := TNode.Create;
+  ClearStack;
+  Expect(LostNodes(Start) = 0, 'what packed records hold is not lost');
+  for Index := 0 to High(Packs) do
+    Packs[Index].Node.Free;
+  Packs := nil;
 end;
 
 procedure LostAloneCount;
@@ -264,6 +286,7 @@ end;
 
 procedure All;
 begin
+  PackedRecordsReach;
   LostAloneCount;
   ItemsCountAsLongAsTheListCountsThem;
   FinishedObjectHoldsWhatFreesItself;

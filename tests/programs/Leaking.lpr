@@ -56,6 +56,17 @@ type
     Foos: array of TFoo;
   end;
 
+  // Seven of eight addresses in an array of these lie at no multiple of a word.
+  TCard = packed record
+    Kind: Byte;
+    Foo: TFoo;
+  end;
+
+  TDeck = class
+    Cards: array of TCard;
+    Rows: array of array of TFoo;
+  end;
+
   TFooList = TFPGList<TFoo>;
 
   TLink = class
@@ -90,7 +101,12 @@ end;
 procedure TResident.Execute;
 var
   Own: TStringList;
+  Cards: ^TCard;
+  Index: Integer;
 begin
+  Cards := AllocMem(20 * SizeOf(TCard));
+  for Index := 0 to 19 do
+    Cards[Index].Foo := TFoo.Create;
   Own := TStringList.Create;
   Own.Add('held by ' + IntToStr(PtrInt(Own)));
   Text := 'of a thread ' + IntToStr(PtrInt(Own));
@@ -98,6 +114,7 @@ begin
   repeat
     Sleep(1);
   until Own.Count > 1;
+  FreeMem(Cards);
 end;
 
 procedure LeakObjects;
@@ -243,6 +260,21 @@ begin
 end;
 
 // All items count, though they lie behind twice the size of those of Classes.TFPList.
+// In packed records, and in an array of arrays.
+procedure LeakPacked;
+var
+  Deck: TDeck;
+  Index: Integer;
+begin
+  Deck := TDeck.Create;
+  SetLength(Deck.Cards, 40);
+  for Index := 0 to 39 do
+    Deck.Cards[Index].Foo := TFoo.Create;
+  SetLength(Deck.Rows, 10, 3);
+  for Index := 0 to 9 do
+    Deck.Rows[Index, 1] := TFoo.Create;
+end;
+
 procedure LeakOwnList;
 var
   List: TFPList;
@@ -405,6 +437,15 @@ begin
   TFoo.Create; TFoo.Create; TFoo.Create; // planted: one line
 end;
 
+// One of them in a routine of a library.
+procedure LeakInOneLineAndALibrary;
+var
+  List: Classes.TFPList;
+begin
+  List := Classes.TFPList.Create;
+  Keep[0] := AllocMem(4 * SizeOf(Pointer)); List.Capacity := 4; // planted: with a library
+end;
+
 // Five objects without a known place, and three.
 procedure LeakBeforeStacks;
 var
@@ -514,7 +555,7 @@ type
   end;
 
 const
-  Plans: array[0..31] of TPlan = (
+  Plans: array[0..33] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'array-sizes'; Run: LeakArraysOfSizes), (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
@@ -525,6 +566,7 @@ const
     (Name: 'sizes'; Run: LeakSizes),
     (Name: 'expected'; Run: LeakExpected), (Name: 'snapshots'; Run: LeakBetweenSnapshots),
     (Name: 'two'; Run: LeakTwoKinds), (Name: 'places'; Run: LeakAtPlaces),
+    (Name: 'packed'; Run: LeakPacked), (Name: 'one-line-library'; Run: LeakInOneLineAndALibrary),
     (Name: 'one-line'; Run: LeakInOneLine), (Name: 'before-stacks'; Run: LeakBeforeStacks),
     (Name: 'before-debug'; Run: LeakBeforeDebug),
     (Name: 'owned'; Run: LeakOwned),

@@ -243,6 +243,7 @@ begin
   LaneMM_WriteProfiles;
   LaneMM_WriteProfiles;
   LaneMM_WriteHeapReport(hrInUse);
+  LaneMM_WriteHeapReport(hrPeak);
 end;
 
 type

@@ -42,6 +42,7 @@ type
     procedure BacktraceIsExpandedOnce;
     procedure LongBacktraceIsCut;
     procedure LineOfARowIsTheProgramsOwn;
+    procedure FileOfTheProgramMayBeginAsAUnitOfGenerics;
     procedure TextOfTheProgramGetsReturnAddresses;
     procedure CutSectionsAreNotReadPastTheirEnd;
     procedure DamagedSectionsAreNotReadPastTheirEnd;
@@ -435,6 +436,19 @@ begin
     AssertEquals('frames', MostFrames + 1, Stack.Count);
     AssertEquals('the last one', CutFrame, Stack.Frames[MostFrames]);
   end;
+end;
+
+procedure TInlinedTests.FileOfTheProgramMayBeginAsAUnitOfGenerics;
+var
+  Symbol: TSymbol;
+begin
+  Symbol := Default(TSymbol);
+  Symbol.Routine := 'GENERICS_$$_LISTS';
+  Symbol.FileName := 'generics.lpr';
+  Symbol.Line := 5;
+  AssertFalse('of the program', SymbolIsLibrary(@Symbol));
+  Symbol.FileName := 'generics.dictionaries.inc';
+  AssertTrue('of Free Pascal', SymbolIsLibrary(@Symbol));
 end;
 
 procedure TInlinedTests.LineOfARowIsTheProgramsOwn;

@@ -81,7 +81,6 @@ type
   end;
 
   TAddressSet = TDictionary<UInt64, Boolean>;
-  TMarkRange = procedure(First, Limit: UInt64) of object;
 
   // One look at the target: a snapshot of it, and the search of LaneMM itself.
   TLook = class
@@ -93,8 +92,6 @@ type
     Stacks: TArray<Integer>;   // of each leak its backtrace in Places, or -1
     Count: Integer;            // of Nodes
     Own: TRanges;              // LaneMM's memory
-    Lowest, Highest: UInt64;   // addresses of the blocks that no aligned word leads to
-    ToSearch: TStack<Integer>; // those of them that a word at another place leads to, to be searched
     Items: array of TItemsOf;  // of containers
     ItemsCount: Integer;
     Plain: TPlainClasses;
@@ -105,13 +102,8 @@ type
     procedure AddBlock(const Block: TBlockFound);
     procedure EndItems;
     procedure CollectBlocks;
-    procedure MarkAligned(First, Limit: UInt64);
-    procedure MarkOddWord(Word: UInt64);
-    procedure MarkOdd(First, Limit: UInt64);
-    procedure MarkRegion(Region: PRegion; const Registers: TArray<TRegisters>; Mark: TMarkRange);
-    procedure MarkRoots(const Registers: TArray<TRegisters>; Mark: TMarkRange);
-    function FindUnreached: Boolean;
-    procedure MarkPacked(const Registers: TArray<TRegisters>);
+    procedure MarkRegion(Region: PRegion; const Registers: TArray<TRegisters>);
+    procedure MarkRoots(const Registers: TArray<TRegisters>);
     procedure MarkOthers(Known: TAddressSet);
     function LeakAt(const Block: TBlockFound; out Index: Integer): Boolean;
     procedure FindStack(const Block: TBlockFound);
@@ -134,7 +126,6 @@ begin
   Image := Heap;
   Groups := TDictionary<string, Integer>.Create;
   PlaceNumbers := TDictionary<string, Integer>.Create;
-  ToSearch := TStack<Integer>.Create;
   CollectBlocks;
   Own := OwnRanges(Image);
 end;
@@ -143,7 +134,6 @@ destructor TLook.Destroy;
 begin
   Places.Free;
   PlaceNumbers.Free;
-  ToSearch.Free;
   Groups.Free;
   inherited Destroy;
 end;
@@ -236,53 +226,7 @@ begin
   Result := (Before = nil) or not Before^.IsReadable;
 end;
 
-procedure TLook.MarkAligned(First, Limit: UInt64);
-begin
-  RetainersMark(Snapshot, First, Limit, nsRunning);
-end;
-
-procedure TLook.MarkOddWord(Word: UInt64);
-var
-  Index: Cardinal;
-begin
-  Index := SnapshotNodeAt(Snapshot, Word);
-  if (Index = NoNode) or (Nodes[Index].State <> nsCounted) then
-    Exit;
-  RetainersMarkWord(Snapshot, Word, nsRunning);
-  ToSearch.Push(Index);
-end;
-
-// Marks what words lead to that are not aligned.
-procedure TLook.MarkOdd(First, Limit: UInt64);
-const
-  Portion = 1 shl 16;
-  PageBytes = 4096;
-  WordBytes = SizeOf(UInt64);
-var
-  Bytes: array[0..Portion - 1] of Byte;
-  Size, Got, Word: UInt64;
-  Index: Integer;
-begin
-  while First + WordBytes <= Limit do
-  begin
-    Size := Limit - First;
-    if Size > Portion then
-      Size := Portion;
-    Got := Image.Target.Read(First, @Bytes, Size);
-    for Index := 0 to Integer(Got) - WordBytes do
-    begin
-      Word := PUInt64(@Bytes[Index])^;
-      if (Word >= Lowest) and (Word < Highest) and ((First + UInt64(Index)) mod WordBytes <> 0) then
-        MarkOddWord(Word);
-    end;
-    if Got < Size then // behind the page that cannot be read
-      First := (First + Got) and not UInt64(PageBytes - 1) + PageBytes
-    else
-      Inc(First, Size - WordBytes + 1);
-  end;
-end;
-
-procedure TLook.MarkRegion(Region: PRegion; const Registers: TArray<TRegisters>; Mark: TMarkRange);
+procedure TLook.MarkRegion(Region: PRegion; const Registers: TArray<TRegisters>);
 const
   RedZone = 128; // bytes below the stack pointer that a routine may use
 var
@@ -298,10 +242,10 @@ begin
       First := Stack and not UInt64(SizeOf(UInt64) - 1);
   end;
   for Part in PartsOutside(Own, First, Image.Target.ReadableLimit(Region)) do
-    Mark(Part.First, Part.Limit);
+    RetainersMark(Snapshot, Part.First, Part.Limit, nsRunning);
 end;
 
-procedure TLook.MarkRoots(const Registers: TArray<TRegisters>; Mark: TMarkRange);
+procedure TLook.MarkRoots(const Registers: TArray<TRegisters>);
 var
   Region: PRegion;
   Index: Integer;
@@ -311,61 +255,8 @@ begin
     Region := Image.Target.Regions[Index];
     if Region^.IsReadable and (Region^.IsWritable or (Region^.Module <> '') and not Region^.IsCode)
       and not Region^.Path.StartsWith('/dev/') then
-      MarkRegion(Region, Registers, Mark);
+      MarkRegion(Region, Registers);
   end;
-end;
-
-// Returns whether there are blocks that nothing leads to, and between which addresses.
-function TLook.FindUnreached: Boolean;
-var
-  Index: Integer;
-begin
-  Lowest := 0;
-  Highest := 0;
-  for Index := 0 to Count - 1 do
-    if Nodes[Index].State = nsCounted then
-    begin
-      if Highest = 0 then
-        Lowest := NativeUInt(Nodes[Index].Address);
-      Highest := NativeUInt(Nodes[Index].Address) + Nodes[Index].Size;
-    end;
-  Result := Highest > 0;
-end;
-
-// Marks what packed records lead to: pointers there may begin at any byte. Half of the lines of a TSynEdit are only
-// reached so. Each block is searched once; the loop is repeated for those that aligned words in packed ones lead to.
-procedure TLook.MarkPacked(const Registers: TArray<TRegisters>);
-var
-  IsSeen: array of Boolean;
-  HasMore: Boolean;
-
-  procedure Search(Index: Integer);
-  begin
-    if IsSeen[Index] then
-      Exit;
-    IsSeen[Index] := True;
-    HasMore := True;
-    MarkOdd(NativeUInt(Nodes[Index].Address), NativeUInt(Nodes[Index].Address) + Nodes[Index].Size);
-  end;
-
-var
-  Index: Integer;
-begin
-  if not FindUnreached then
-    Exit;
-  IsSeen := nil;
-  SetLength(IsSeen, Count);
-  MarkRoots(Registers, MarkOdd);
-  repeat
-    HasMore := False;
-    for Index := 0 to Count - 1 do
-      if Nodes[Index].State = nsRunning then
-      begin
-        Search(Index);
-        while ToSearch.Count > 0 do
-          Search(ToSearch.Pop);
-      end;
-  until not HasMore;
 end;
 
 // Takes the blocks that earlier looks have reached as reached.
@@ -387,10 +278,11 @@ begin
   for Each in Registers do
     for Word in Each do
       RetainersMarkWord(Snapshot, Word, nsRunning);
-  MarkRoots(Registers, MarkAligned);
+  MarkRoots(Registers);
   if Known <> nil then
     MarkOthers(Known);
-  MarkPacked(Registers);
+  if RetainersPack(Snapshot, nsRunning) then
+    MarkRoots(Registers);
 end;
 
 function TLook.Unreached: TAddressSet;

@@ -2,7 +2,8 @@
 /// memory of the program.
 //
 // A breadth-first search over all blocks in use, in which each word that holds an address in a block
-// counts as a pointer. Variables come first: what they lead to is not looked for from stacks. Each
+// counts as a pointer; then one at any byte, as in packed records, where there are blocks that no
+// aligned one leads to. Variables come first: what they lead to is not looked for from stacks. Each
 // block has one way, so that nothing counts twice; there may be others.
 unit HeapWhys;
 
@@ -46,6 +47,9 @@ type
   end;
   TWays = TArray<TWay>;
 
+  /// Words that are looked at: multiples of eight bytes, all others, both.
+  TSeenWords = (swAligned, swOdd, swAny);
+
   /// The ways to all blocks of a heap.
   TWhys = class
   private
@@ -53,6 +57,9 @@ type
     Count: Integer;               // of Blocks
     Queue: array of Integer;      // blocks that were reached, in that order
     QueueCount, Followed: Integer;
+    Seen: TSeenWords;             // which are looked at now
+    Aligned: Integer;             // of Queue, blocks whose aligned words were seen before
+    Lowest, Highest: UInt64;      // addresses of all blocks
     HasVariables: Boolean;        // all that variables lead to was reached
     Roots: TList<UInt64>;         // places outside of the heap that lead to a block
     Own: TRanges;
@@ -69,6 +76,7 @@ type
     procedure SeeRange(First, Limit: UInt64; From: Integer);
     procedure SeeRegions(OfModules: Boolean);
     procedure FollowAll;
+    procedure SeeAll(OfModules: Boolean);
     function NumberOf(const Name: string): Integer;
     function RootText(Place: UInt64): string;
     function KindText(Index: Integer): string;
@@ -145,11 +153,14 @@ begin
   SetLength(Blocks, Count);
   TArrayHelper<TReached>.Sort(Blocks, TComparer<TReached>.Construct(ByAddress));
   SetLength(Queue, Count);
-  SeeRegions(True);
-  FollowAll;
+  if Count > 0 then
+  begin
+    Lowest := Blocks[0].Address;
+    Highest := Blocks[Count - 1].Limit;
+  end;
+  SeeAll(True);
   HasVariables := True;
-  SeeRegions(False);
-  FollowAll;
+  SeeAll(False);
   FindWays;
 end;
 
@@ -201,8 +212,6 @@ procedure TWhys.See(Word, Place: UInt64; From: Integer);
 var
   Found: Integer;
 begin
-  if (Count = 0) or (Word < Blocks[0].Address) or (Word >= Blocks[Count - 1].Limit) then
-    Exit;
   Found := Find(Word);
   if (Found < 0) or HasVariables and Blocks[Found].IsOfVariable then
     Exit; // what a variable holds, no stack holds
@@ -217,14 +226,16 @@ begin
   Inc(QueueCount);
 end;
 
-// Sees the words of a block, number From, or of other memory, for which From is below 0.
+// Sees words of a block, number From, or of other memory, for which From is below 0.
 procedure TWhys.SeeRange(First, Limit: UInt64; From: Integer);
 const
   Portion = 1 shl 16;
   PageBytes = 4096;
+  WordBytes = SizeOf(UInt64);
+  Steps: array[TSeenWords] of Integer = (WordBytes, 1, 1);
 var
-  Words: array[0..Portion div SizeOf(UInt64) - 1] of UInt64;
-  Bytes, WordCount: UInt64;
+  Read: array[0..Portion - 1] of Byte;
+  Bytes, Got, Word: UInt64;
   Index: Integer;
 begin
   while First < Limit do
@@ -232,13 +243,22 @@ begin
     Bytes := Limit - First;
     if Bytes > Portion then
       Bytes := Portion;
-    WordCount := Image.Target.Read(First, @Words, Bytes) div SizeOf(UInt64);
-    for Index := 0 to Integer(WordCount) - 1 do
-      See(Words[Index], First + UInt64(Index) * SizeOf(UInt64), From);
-    if WordCount < Bytes div SizeOf(UInt64) then // behind the page that cannot be read
-      First := (First + WordCount * SizeOf(UInt64)) and not UInt64(PageBytes - 1) + PageBytes
+    Got := Image.Target.Read(First, @Read, Bytes);
+    Index := 0;
+    while Index <= Integer(Got) - WordBytes do
+    begin
+      Word := PUInt64(@Read[Index])^;
+      if (Word >= Lowest) and (Word < Highest)
+        and ((Seen <> swOdd) or ((First + UInt64(Index)) mod WordBytes <> 0)) then
+        See(Word, First + UInt64(Index), From);
+      Inc(Index, Steps[Seen]);
+    end;
+    if Got < Bytes then // behind the page that cannot be read
+      First := (First + Got) and not UInt64(PageBytes - 1) + PageBytes
+    else if (Bytes < Portion) or (Seen = swAligned) then
+      Inc(First, Bytes)
     else
-      Inc(First, Bytes);
+      Inc(First, Bytes - WordBytes + 1); // the last ones go on in the next portion
   end;
 end;
 
@@ -266,9 +286,31 @@ begin
   while Followed < QueueCount do
   begin
     Index := Queue[Followed];
+    if Followed = Aligned then
+      Seen := swAny;
     Inc(Followed);
     SeeRange(Blocks[Index].Address, Blocks[Index].Limit, Index);
   end;
+end;
+
+// Sees variables, or all other memory, and what they lead to: then, for blocks that no aligned word leads
+// to, also words at any byte, as in packed records.
+procedure TWhys.SeeAll(OfModules: Boolean);
+var
+  First: Integer;
+begin
+  First := QueueCount;
+  Aligned := Count;
+  Seen := swAligned;
+  SeeRegions(OfModules);
+  FollowAll;
+  if QueueCount = Count then
+    Exit;
+  Aligned := QueueCount;
+  Seen := swOdd;
+  SeeRegions(OfModules);
+  Followed := First;
+  FollowAll;
 end;
 
 // ---------------------------------------------------------------------------- ways
@@ -422,18 +464,27 @@ begin
 end;
 
 function TWhys.WayTo(Index: Integer): TArray<string>;
+var
+  Each, Length: Integer;
 begin
-  Result := nil;
+  Length := 1;
+  Each := Index;
+  while Each >= 0 do
+  begin
+    Inc(Length);
+    Each := Blocks[Each].From;
+  end;
+  SetLength(Result, Length);
   while Index >= 0 do
   begin
-    Insert(Format('%s at $%s', [Names[Blocks[Index].Kind],
-      LowerCase(HexStr(Blocks[Index].Address, 12))]), Result, 0);
+    Dec(Length);
+    Result[Length] := Format('%s at $%s', [Names[Blocks[Index].Kind],
+      LowerCase(HexStr(Blocks[Index].Address, 12))]);
     Index := Blocks[Index].From;
   end;
-  if Index = Unreached then
-    Insert(Nothing, Result, 0)
-  else
-    Insert(RootText(Roots[-1 - Index]), Result, 0);
+  Result[0] := Nothing;
+  if Index <> Unreached then
+    Result[0] := RootText(Roots[-1 - Index]);
 end;
 
 function ByCount(constref Left, Right: TWay): Integer;

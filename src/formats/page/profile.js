@@ -1,14 +1,14 @@
 // The page of profiles. Its data: docs/profile-data.md.
 
-// What is shown by call stack: columns of a profile.
+// What is shown by call stack: columns of a profile; isSum: the sum of what samples stand for.
 const views=[
-  {id:"inuse",label:"In use",kind:"heap",bytes:"inuse_space",count:"inuse_objects",
+  {id:"inuse",label:"In use",kind:"heap",isSum:true,bytes:"inuse_space",count:"inuse_objects",
     about:()=>tellInUse()},
-  {id:"peak",label:"Peak",kind:"heap",bytes:"peak_space",count:"peak_objects"},
-  {id:"allocated",label:"Allocated",kind:"heap",bytes:"alloc_space",count:"alloc_objects"},
-  {id:"temporary",label:"Temporary",kind:"heap",bytes:"temporary_space",
+  {id:"peak",label:"Peak",kind:"heap",isSum:true,bytes:"peak_space",count:"peak_objects"},
+  {id:"allocated",label:"Allocated",kind:"heap",isSum:true,bytes:"alloc_space",count:"alloc_objects"},
+  {id:"temporary",label:"Temporary",kind:"heap",isSum:true,bytes:"temporary_space",
     count:"temporary_objects"},
-  {id:"leaks",label:"Leaks",kind:"heap",bytes:"leak_space",count:"leak_objects",
+  {id:"leaks",label:"Leaks",kind:"heap",isSum:true,bytes:"leak_space",count:"leak_objects",
     tell:(...rest)=>tellLeaks(leaksOf(state.after),rest)},
   {id:"slack",label:"Slack",kind:"heap",bytes:"slack_space",
     about:()=>quiet("Slack is what blocks hold beyond the requested bytes: each has the next size "+
@@ -61,6 +61,13 @@ function tellInUse(){
     return quiet("Requested bytes, estimated from the samples. All blocks in use, as large as they "+
       `are, have ${amount(used,"bytes")}; the heap holds ${amount(committed,"bytes")} of memory from `+
       "the system.");
+}
+// How far the bytes of a view may be off: a sample stands for at most the rate more than its block has.
+function errorOf(view){
+  const rate=state.after.head.rate,total=totalOf(state.after,view,"bytes");
+  if(state.before||!view.isSum||!(rate>1)||!total)return;
+  return quiet("Standard error of these bytes by sampling: at most "+
+    `${(100*Math.sqrt(rate/total)).toFixed(1)} %; of a part of them it is a larger share.`);
 }
 // What leaked, of all blocks: known at the end of a program that looked for leaks.
 const leaksOf=report=>(profileOf(report,"heap")||{}).leaks;
@@ -287,7 +294,7 @@ function showStacks(panel,view){
   };
   fill(panel,view.tell&&view.tell("By call stack: requested bytes, estimated from the samples "+
       "among them."),
-    verdictOf(view,root.total),view.about&&view.about(),
+    verdictOf(view,root.total),view.about&&view.about(),errorOf(view),
     make("div",{class:"bar"},
       measures.length<2?null:choices("Measure",[["bytes","Bytes"],["count","Blocks"]],
         state.measure,value=>redo("measure",value)),
@@ -550,7 +557,6 @@ function showFacts(){
     ["Ran for",head.run_ms&&seconds(head.run_ms)],
     ["Rate",head.rate&&(head.rate>1?"a sample every "+amount(head.rate,"bytes"):"all blocks")],
     ["Samples",head.samples&&amount(head.samples)],
-    ["Error",head.error&&`\u00b1${(100*head.error).toFixed(1)} %`],
     ["Lost",head.samples_lost?count(head.samples_lost,"sample"):undefined],
     ["Leaked",leaks&&leakAmount(leaks)]],
     picker,button("Compare with\u2026",()=>picker.click()),
