@@ -40,7 +40,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.OsProcess, LaneMM.Rtl, LaneMM.Lock, LaneMM.Walk,
-  LaneMM.ReportState, LaneMM.Text, LaneMM.Modules, LaneMM.Advice,
+  LaneMM.ReportState, LaneMM.Text, LaneMM.Contents, LaneMM.Modules, LaneMM.Advice,
   LaneMM.Groups, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.Pause, LaneMM.Places,
   LaneMM.Retainers, LaneMM.Snapshot, LaneMM.LeakList, LaneMM.Leaks, LaneMM.Roots;
 
@@ -68,25 +68,36 @@ end;
 
 // ---------------------------------------------------------------------------- the search
 
-// Takes an object that is used no longer, and its fields, out of the search, but for strings,
-// arrays and interfaces: such a field leads into its block, not to the start of it.
-procedure LeaveFinished(var Snapshot: TSnapshot; Finished: Pointer);
+// Marks strings, arrays and interfaces of the block, which are freed with it: words, at any byte as
+// in packed records, lead to these not at the start, but inside of their blocks. Of arrays it marks
+// those of their items. After the roots, which may lead to the same arrays.
+procedure MarkFields(var Snapshot: TSnapshot; Index: Cardinal);
 var
-  Index, Held: Cardinal;
-  Word, Limit: PNativeUInt;
+  Held: Cardinal;
+  Word, Limit: PByte;
+  Address: NativeUInt;
+  Block: TBlockInfo;
+  Contents: TContents;
 begin
-  Index := SnapshotNodeAt(Snapshot, NativeUInt(Finished));
-  if (Finished = nil) or (Index = NoNode) then
-    Exit;
-  Snapshot.Nodes[Index].State := nsOther;
-  Word := PNativeUInt(Snapshot.Nodes[Index].Address);
-  Limit := PNativeUInt(Snapshot.Nodes[Index].Address + Snapshot.Nodes[Index].Size);
-  while Word + 1 <= Limit do
+  Word := Snapshot.Nodes[Index].Address;
+  Limit := Word + Snapshot.Nodes[Index].Size;
+  while Word + SizeOf(Address) <= Limit do
   begin
-    Held := SnapshotNodeAt(Snapshot, Word^);
-    if (Held <> NoNode) and (Word^ <> NativeUInt(Snapshot.Nodes[Held].Address)) then
-      RetainersMarkWord(Snapshot, Word^, nsRunning);
+    Address := PNativeUInt(Word)^;
     Inc(Word);
+    Held := SnapshotNodeAt(Snapshot, Address);
+    if (Held = NoNode) or (Address = NativeUInt(Snapshot.Nodes[Held].Address))
+      or (Snapshot.Nodes[Held].State <> nsCounted)
+      or not WalkFind(Snapshot.Nodes[Held].Address, Block) then
+      Continue;
+    ContentsRead(Block, Contents);
+    if Contents.Kind <> coDynamicArray then
+      RetainersMarkWord(Snapshot, Address, nsRunning)
+    else
+    begin
+      Snapshot.Nodes[Held].State := nsOther;
+      MarkFields(Snapshot, Held);
+    end;
   end;
 end;
 
@@ -122,8 +133,22 @@ begin
   end;
 end;
 
+// Returns whether a block since Mark was not reached.
+function HasNew(const Snapshot: TSnapshot; Mark: NativeUInt): Boolean;
+var
+  Index: NativeInt;
+  Block: TBlockInfo;
+begin
+  Result := False;
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
+    Result := Result or (Snapshot.Nodes[Index].State = nsCounted)
+      and WalkFind(Snapshot.Nodes[Index].Address, Block) and (Block.Number > Mark);
+end;
+
 // Takes the snapshot while the other threads are paused. Returns whether there is one.
 function Find(const Search: TSearch; Frame: NativeUInt; out Snapshot: TSnapshot): Boolean;
+var
+  Finished: Cardinal;
 begin
   ModulesLook;
   LockEnter(Leaks.SearchLock);
@@ -133,9 +158,17 @@ begin
   if Result then
   begin
     SnapshotFindContainers(Snapshot);
-    LeaveFinished(Snapshot, Search.Finished);
+    Finished := NoNode;
+    if Search.Finished <> nil then
+      Finished := SnapshotNodeAt(Snapshot, NativeUInt(Search.Finished));
+    if Finished <> NoNode then
+      Snapshot.Nodes[Finished].State := nsOther; // its fields are no roots
     RootsMarkAll(Snapshot, Frame);
     MarkRegions(Snapshot);
+    if Finished <> NoNode then
+      MarkFields(Snapshot, Finished);
+    if HasNew(Snapshot, Search.Mark) then
+      RootsMarkPacked(Snapshot, Frame);
     SnapshotSelect(Snapshot, 0, High(Cardinal), Search.Mark + 1);
     if Search.IsForReachable then
       CountReachable(Snapshot);

@@ -18,6 +18,12 @@ type
     Text: string;
     Numbers: array of Integer;
     Counted: IInterface;
+    Card: packed record
+      Kind: Byte;
+      Text: string;
+    end;
+    Nodes: array of TNode;
+    Rows: array of array of string;
   end;
 
   TWorker = class(TThread)
@@ -201,6 +207,15 @@ begin
   Fixture.Text := IntToStr(ParamCount);
   SetLength(Fixture.Numbers, 10);
   Fixture.Counted := TInterfacedObject.Create;
+  Fixture.Card.Text := IntToStr(ParamCount) + 'packed';
+  SetLength(Fixture.Rows, 2, 2);
+  Fixture.Rows[1, 1] := IntToStr(ParamCount) + 'row';
+end;
+
+procedure AddNode(Fixture: TFixture);
+begin
+  SetLength(Fixture.Nodes, 3);
+  Fixture.Nodes[1] := TNode.Create;
 end;
 
 procedure FinishedObjectHoldsWhatFreesItself;
@@ -214,6 +229,10 @@ begin
   ClearStack;
   Expect(LostNodes(Start) = 0, 'an object holds its fields');
   Expect(LostNodes(Start, Fixture) = 1, 'a finished one only its strings, arrays, interfaces');
+  AddNode(Fixture);
+  ClearStack;
+  Expect(LostNodes(Start, Fixture) = 2, 'its arrays hold no objects');
+  Fixture.Nodes[1].Free;
   Fixture.Node.Free;
   Fixture.Free;
 end;
