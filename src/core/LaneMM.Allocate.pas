@@ -28,6 +28,9 @@ function QuickCountedBlockGet: TSizeCall;
 /// Allocates like BlockGet, but returns nil when there is no memory. Heap is the calling thread's,
 /// or nil.
 function BlockTryGet(Heap: PHeap; Size: NativeUInt): Pointer;
+/// Releases the memory of a region that holds no block, as far as no other thread is in it. Heap is
+/// the calling thread's, or nil.
+procedure BlockTrimRegion(Heap, Region: PHeap);
 
 {$ifdef LANEMM_ASM}
 /// BlockGet in assembler, where the heap can be read with one instruction (Process.HasFastSlot).
@@ -117,16 +120,22 @@ begin
     Result := SmallBlock(ClassOf(Size));
 end;
 
+procedure BlockTrimRegion(Heap, Region: PHeap);
+begin
+  if RegionOfHeap(Heap) = Region then
+  begin
+    HeapRetireEmpty(Heap);
+    HeapSweepQueued(Heap);
+  end;
+  RegionTrim(Region);
+end;
+
 // Releases memory before a second try: that of the region whose limit refused the first, or of the
 // process.
 procedure TrimFor(Heap: PHeap);
 begin
-  if (Heap <> nil) and (Heap^.Region <> nil) and Heap^.Region^.Data.IsRefused then
-  begin
-    HeapRetireEmpty(Heap);
-    HeapSweepQueued(Heap);
-    RegionTrim(Heap^.Region);
-  end
+  if (RegionOfHeap(Heap) <> nil) and Heap^.Region^.Data.IsRefused then
+    BlockTrimRegion(Heap, Heap^.Region)
   else
     ProcessTrim;
 end;

@@ -108,6 +108,16 @@ begin
   CallHook(Hooks.Sweep);
 end;
 
+// Sweeps Left queued spans of a heap at most, like HeapSweepSome. One that dissolves is left to the
+// thread that purges, if there is one: it releases all spans at once.
+function SweepPart(Heap: PHeap; var Left: Cardinal): Boolean;
+begin
+  if (Process.PurgeThread <> 0) or not HeapIsDissolving(Heap) then
+    Exit(HeapSweepSome(Heap, Left));
+  RegionHeapSweep(Heap);
+  Result := True;
+end;
+
 // Goes on with a sweep of all heaps by parts, or begins one: some heaps, and MostAtOnce spans.
 procedure SweepSome;
 const
@@ -127,7 +137,7 @@ begin
     SweepRequest;
   Left := MostAtOnce;
   for Index := 1 to HeapsAtOnce do
-    if (Heap <> nil) and HeapSweepSome(Heap, Left) then
+    if (Heap <> nil) and SweepPart(Heap, Left) then
       Heap := Heap^.NextHeap;
   Process.SweepNext := Heap;
   if Heap = nil then

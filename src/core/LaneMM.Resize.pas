@@ -180,7 +180,7 @@ end;
 
 // Grows or shortens a large block of a region in place; false if its limit or place does not allow
 // that.
-function ResizeInRegion(Span: PSpan; Region: PHeap; Size: NativeUInt): Boolean;
+function TryInRegion(Span: PSpan; Region: PHeap; Size: NativeUInt): Boolean;
 var
   Before, Added: NativeInt;
 begin
@@ -197,6 +197,17 @@ begin
   Result := LargeGrow(Span, Size);
   if not Result then
     BackedRemoveFrom(Region^.Data, Added);
+end;
+
+// TryInRegion, and again after empty spans are released if the limit was the reason: a move needs
+// the block twice.
+function ResizeInRegion(Span: PSpan; Region: PHeap; Size: NativeUInt): Boolean;
+begin
+  Result := TryInRegion(Span, Region, Size);
+  if Result or not Region^.Data.IsRefused then
+    Exit;
+  BlockTrimRegion(OsThreadHeap, Region);
+  Result := TryInRegion(Span, Region, Size);
 end;
 
 function ResizeLargeOf(Region: PHeap; Span: PSpan; Size: NativeUInt): Pointer;

@@ -63,6 +63,7 @@ type
     procedure ResizeThatTheLimitRefusesLeavesTheThreadOutside;
     procedure LimitCountsLargeBlocks;
     procedure FreedMemoryIsUsedAgainBelowTheLimit;
+    procedure LargeBlockGrowsInPlaceOfFreedMemory;
     procedure ThreadThatEndsLeavesItsScope;
     procedure ThreadsUseOneRegion;
     procedure BlocksThatOthersFreeWhileItIsResetAreFreedOnce;
@@ -74,6 +75,7 @@ type
     procedure RegionIsFreedAlthoughASpanWasShelvedWhenItWasReset;
     procedure RecordOfARegionIsUsedAgainAfterItsHeaps;
     procedure RecordOfARegionIsUsedAgainForRegionsAlone;
+    procedure WithoutAThreadThatPurgesAFreedRegionDissolves;
     procedure HeapOfAFreedRegionCountsToTheNextSampleAnew;
     procedure HeapWhoseRunsAreBeingReleasedServesNoRegion;
     procedure ChildProcessFreesARegion;
@@ -86,7 +88,7 @@ implementation
 
 uses
   SysUtils, testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Lock, LaneMM.Os, LaneMM.RemoteList, LaneMM.Backed,
-  LaneMM.Arena, LaneMM.Walk, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Threads,
+  LaneMM.Arena, LaneMM.Shards, LaneMM.Walk, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Threads,
   LaneMM.Purge;
 
 procedure TRegionsTests.SetUp;
@@ -561,6 +563,24 @@ begin
   AssertTrue('freed', RegionFree(Limited) = raDone);
 end;
 
+// In use are 88 slices of 100; a move would need 106.
+procedure TRegionsTests.LargeBlockGrowsInPlaceOfFreedMemory;
+const
+  Size = 88 * SliceSize;
+var
+  P, Other: Pointer;
+begin
+  Other := Get(MaxClassSize);
+  P := Get(Size);
+  ReallocMem(P, Size div 5);
+  FreeMem(Other);
+  Same(18 + 16, Slices, 'slices that count');
+  Region^.Data.Limit := 100;
+  ReturnNilIfGrowHeapFails := True;
+  AssertTrue('grown', ReallocMem(P, Size) <> nil);
+  ReturnNilIfGrowHeapFails := False;
+end;
+
 function EndInside(Argument: Pointer): PtrInt;
 var
   P: Pointer;
@@ -897,6 +917,33 @@ begin
   Result := OsThreadHeap;
   Leave;
   Leave;
+end;
+
+// As in the C library: threads that need a span sweep.
+procedure TRegionsTests.WithoutAThreadThatPurgesAFreedRegionDissolves;
+const
+  MostTurns = 1000;
+var
+  Thread: Cardinal;
+  Turn: Integer;
+begin
+  Get(100);
+  Thread := Process.PurgeThread;
+  Process.PurgeThread := 0;
+  LockEnter(Region^.Lock);
+  AssertTrue('freed', RegionFree(Region) = raDone);
+  LockLeave(Region^.Lock);
+  AssertTrue('spans are left', Region^.Region <> nil);
+  Turn := 0;
+  while (Region^.Region <> nil) and (Turn < MostTurns) do
+  begin
+    ShardsPurge(AllSlices);
+    Process.SweepFrom := 0;
+    ProcessSweep;
+    Inc(Turn);
+  end;
+  Process.PurgeThread := Thread;
+  AssertTrue('released', Region^.Region = nil);
 end;
 
 procedure TRegionsTests.HeapOfAFreedRegionCountsToTheNextSampleAnew;
