@@ -18,6 +18,7 @@ type
     procedure ChildThatFreesItsBlocksReportsNothing;
     procedure ChildReportsItsOwnBlocksAlone;
     procedure BlockThatAnInheritedOneRefersToIsALeakOfTheChild;
+    procedure ThreadOfTheChildIsNamedNotThatOfTheParent;
     procedure ChildWithLeaksReportsThemWithoutNumbersToo;
   end;
 
@@ -89,6 +90,21 @@ end;
 procedure TForkedLeaksTests.BlockThatAnInheritedOneRefersToIsALeakOfTheChild;
 begin
   ExpectOwnLeaks('inherited', 1, 'leak in a block of the parent');
+end;
+
+procedure TForkedLeaksTests.ThreadOfTheChildIsNamedNotThatOfTheParent;
+const
+  Head = 'process ';
+var
+  Settings, Child: string;
+begin
+  for Settings in WithNumbers do
+  begin
+    RunForked(Settings, 'inherited');
+    Child := Copy(Forked.Errors, Pos(Head, Forked.Errors) + Length(Head));
+    Child := Copy(Child, 1, Pos(',', Child) - 1);
+    Has(Format(' by thread %s, at'#10, [Child]), Forked.Errors);
+  end;
 end;
 
 // With those that it inherited: nothing tells them apart.
