@@ -159,7 +159,8 @@ end;
 function DebugNumberSlow(Thread: PDebugThread): NativeUInt;
 begin
   // Full barrier: of the threads of a child one sets it, before any of them reserves numbers.
-  if CompareAndSwap(Debug.FirstNumber^, 0, LoadAcquire(Debug.LastNumber) + 1) and (Thread <> nil) then
+  if CompareAndSwap(Debug.FirstNumber^, 0, LoadAcquire(Debug.LastNumber) + 1)
+    and (Thread <> nil) then
     OsThreadHeap^.ThreadNumber := 0; // it is that of the parent
   CompareAndSwap(Debug.FirstNumber[1], 0, LoadAcquire(Debug.FirstNumber^));
   if Thread = nil then

@@ -51,8 +51,8 @@ function ClassSize(ClassId: NativeUInt): NativeUInt;
 function ClassAllocators(ClassId: NativeUInt; out Allocator, Deallocator: NativeUInt): Boolean;
 /// Adds the name as Unit.Class; nothing when there is no such class.
 procedure ClassAddName(var Text: TText; ClassId: NativeUInt);
-/// Adds the first characters of a string in quotes, at most Most. Characters that do not print
-/// become dots; three dots follow a text that was cut.
+/// Adds the first characters of a string in quotes, as UTF-8, at most Most bytes. What does not
+/// print and bytes that are no UTF-8 become dots; three dots follow a text that was cut.
 procedure ContentsAddText(var Text: TText; const Contents: TContents; Most: NativeUInt);
 
 implementation
@@ -359,27 +359,72 @@ begin
   Recognize(Block, 0, Contents);
 end;
 
+// Reads a character of UTF-16 as UTF-8; none for a half of a pair and for control characters.
+procedure ReadWide(Code: Word; out Letter: ShortString);
+begin
+  Letter := '';
+  if (Code < $A0) or (Code shr 11 = $1B) or (Code > $FFFD) then
+    Exit;
+  SetLength(Letter, 2 + Ord(Code >= $800));
+  Letter[1] := AnsiChar($C0 or Code shr 6);
+  if Code >= $800 then
+  begin
+    Letter[1] := AnsiChar($E0 or Code shr 12);
+    Letter[2] := AnsiChar($80 or Code shr 6 and $3F);
+  end;
+  Letter[Length(Letter)] := AnsiChar($80 or Code and $3F);
+end;
+
+// Reads the character at Index, as UTF-8, a dot for one that does not print; returns how many items
+// of the string it takes.
+function ReadLetter(const Contents: TContents; Index: NativeUInt; out Letter: ShortString):
+  Cardinal;
+var
+  Code: Word;
+begin
+  Result := 1;
+  if Contents.Kind = coUnicodeString then
+  begin
+    Code := PWord(Contents.Data)[Index];
+    ReadWide(Code, Letter);
+  end
+  else
+  begin
+    Code := Contents.Data[Index];
+    Letter := '';
+    // Not the control characters of two bytes.
+    if (Code > $C2) or (Code = $C2) and (Contents.Data[Index + 1] >= $A0) then
+      SetLength(Letter, TextCharLength(PAnsiChar(Contents.Data) + Index));
+    Move(Contents.Data[Index], Letter[1], Length(Letter));
+    if Letter <> '' then
+      Result := Length(Letter);
+  end;
+  if Letter <> '' then
+    Exit;
+  SetLength(Letter, 1);
+  Letter[1] := '.';
+  if (Code >= 32) and (Code < 127) then
+    Letter[1] := AnsiChar(Code);
+end;
+
 procedure ContentsAddText(var Text: TText; const Contents: TContents; Most: NativeUInt);
 var
-  Index, Count: NativeUInt;
-  Sign: Word;
+  Index, Taken: NativeUInt;
+  Letter: ShortString;
 begin
-  Count := Contents.Length;
-  if Count > Most then
-    Count := Most;
   TextAdd(Text, '"');
-  for Index := 0 to Count - 1 do
+  Index := 0;
+  while Index < Contents.Length do
   begin
-    if Contents.Kind = coUnicodeString then
-      Sign := PWord(Contents.Data)[Index]
-    else
-      Sign := Contents.Data[Index];
-    if (Sign < 32) or (Sign > 126) then
-      Sign := Ord('.');
-    TextAdd(Text, AnsiChar(Sign));
+    Taken := ReadLetter(Contents, Index, Letter);
+    if Length(Letter) > Most then
+      Break;
+    TextAdd(Text, Letter);
+    Dec(Most, Length(Letter));
+    Inc(Index, Taken);
   end;
   TextAdd(Text, '"');
-  if Count < Contents.Length then
+  if Index < Contents.Length then
     TextAdd(Text, '...');
 end;
 

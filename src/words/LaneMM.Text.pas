@@ -40,6 +40,9 @@ procedure TextAddSome(var Text: TText; Part: PAnsiChar; Length: NativeUInt);
 procedure TextAdd(var Text: TText; const Part: ShortString);
 /// Adds characters up to #0; nothing for nil.
 procedure TextAddChars(var Text: TText; Part: PAnsiChar);
+/// Returns the bytes of the character of UTF-8 that Part, ended by #0, begins with; 0: of none that
+/// XML 1.0 allows.
+function TextCharLength(Part: PAnsiChar): Cardinal;
 /// Adds characters up to #0; each byte that belongs to no character of UTF-8 becomes U+FFFD.
 procedure TextAddUtf8(var Text: TText; Part: PAnsiChar);
 /// TextAddUtf8, escaped for a JSON string, also one inside an HTML script.
@@ -146,9 +149,8 @@ begin
   end;
 end;
 
-// Returns the bytes of the character that Part, ended by #0, begins with; 0: of none that XML 1.0
-// allows. Source: The Unicode Standard, table 3-7.
-function CharLength(Part: PAnsiChar): Cardinal;
+// Source: The Unicode Standard, table 3-7.
+function TextCharLength(Part: PAnsiChar): Cardinal;
 var
   Index: NativeInt;
 begin
@@ -171,7 +173,7 @@ const
 var
   Length: Cardinal;
 begin
-  Length := CharLength(Part);
+  Length := TextCharLength(Part);
   if Length > 0 then
     TextAddSome(Text, Part, Length)
   else

@@ -28,6 +28,7 @@ type
     procedure AnsiStringIsSeenWithItsText;
     procedure UnicodeStringIsSeenWithItsText;
     procedure LongTextIsCut;
+    procedure LettersOfAnyLanguageArePrinted;
     procedure BinaryTextBecomesDots;
     procedure ArrayIsSeenWithItsLength;
     procedure GrownStringIsAString;
@@ -196,6 +197,29 @@ begin
   Text := StringOfChar('x', 100000);
   Read(PByte(Text) - SizeOf(TStringHead));
   AssertEquals('"xxxxx"...', TextOf(5));
+end;
+
+procedure TContentsTests.LettersOfAnyLanguageArePrinted;
+const
+  Letters: RawByteString = 'a'#$C3#$A4#$E2#$82#$AC#$F0#$9F#$98#$80'z'; // of one to four bytes
+  Wide: array[0..6] of Word = (97, $E4, $20AC, $D83D, $DE00, $85, 122); // a pair, a control character
+var
+  Text: string;
+  WideText: UnicodeString;
+begin
+  Text := Letters;
+  UniqueString(Text);
+  Read(PByte(Text) - SizeOf(TStringHead));
+  AssertEquals('"' + Letters + '"', TextOf(11));
+  AssertEquals('"a'#$C3#$A4'"...', TextOf(5));
+  Text := 'x'#$E4'y'#$C2#$9B'y'#$C3; // Latin-1, a control character, a letter that was cut
+  UniqueString(Text);
+  Read(PByte(Text) - SizeOf(TStringHead));
+  AssertEquals('"x.y..y."', TextOf(20));
+  SetLength(WideText, Length(Wide));
+  Move(Wide, WideText[1], SizeOf(Wide));
+  Read(PByte(WideText) - SizeOf(TStringHead));
+  AssertEquals('"a'#$C3#$A4#$E2#$82#$AC'...z"', TextOf(20));
 end;
 
 procedure TContentsTests.BinaryTextBecomesDots;
