@@ -20,6 +20,8 @@ uses
 procedure ForeignManager(out Manager: TMemoryManager);
 /// Returns whether the malloc of the process is another one.
 function ForeignIsForProcess: Boolean;
+/// Resizes P, no block of LaneMM, or nil, by the realloc of the process.
+function ForeignRealloc(P: Pointer; Size: NativeUInt): Pointer;
 /// Ends the program: P, in no arena, is no heap block.
 procedure ForeignInvalid(P: Pointer; Call: TInvalidCall);
 
@@ -32,15 +34,22 @@ uses
 // in this library or in another one.
 function ProcessMalloc(Size: NativeUInt): Pointer; cdecl; external name 'malloc';
 procedure ProcessFree(P: Pointer); cdecl; external name 'free';
+function ProcessRealloc(P: Pointer; Size: NativeUInt): Pointer; cdecl; external name 'realloc';
 function ProcessUsableSize(P: Pointer): NativeUInt; cdecl; external name 'malloc_usable_size';
-// The malloc of this library.
+// Those of this library.
 function OwnMalloc(Size: NativeUInt): Pointer; cdecl; external name 'lanemm_malloc';
+function OwnUsableSize(P: Pointer): NativeUInt; cdecl; external name 'lanemm_usable_size';
 
 procedure LibcAbort; cdecl; external name 'abort';
 
 function ForeignIsForProcess: Boolean;
 begin
   Result := @ProcessMalloc <> @OwnMalloc;
+end;
+
+function ForeignRealloc(P: Pointer; Size: NativeUInt): Pointer;
+begin
+  Result := ProcessRealloc(P, Size);
 end;
 
 // ---------------------------------------------------------------------------- invalid pointers
@@ -199,12 +208,15 @@ begin
     ForeignInvalid(P, icFree);
 end;
 
-// Returns 0 for what is no block.
+// Returns 0 for what is no block, and for a block of a program that has malloc alone.
 function ForeignUsableSize(P: Pointer): TSize;
 begin
   Result := 0;
   if ForeignIsForProcess then
-    Result := ProcessUsableSize(P)
+  begin
+    if @ProcessUsableSize <> @OwnUsableSize then
+      Result := ProcessUsableSize(P);
+  end
   else if LibcOwns(P) then
     Result := Libc.UsableSize(P);
 end;

@@ -171,12 +171,12 @@ begin
     Result := BlockUsableSize(P)
   else
     Result := Installed.MemSize(P);
-  if (Result = 0) and (P <> nil) and (ArenaSpan(P) = nil) then
+  if (Result = 0) and (P <> nil) and (ArenaSpan(P) = nil) and not ForeignIsForProcess then
     ForeignInvalid(P, icSize);
 end;
 
 function UsableSize(P: Pointer): NativeUInt; assembler; nostackframe;
-  [public, alias: 'malloc_usable_size', alias: 'tc_malloc_size'];
+  [public, alias: 'malloc_usable_size', alias: 'lanemm_usable_size', alias: 'tc_malloc_size'];
 asm
   {$I LaneMM.C.Offset.inc}
   jae UsableSizeSlow
@@ -281,6 +281,7 @@ begin
     Result := ReallocWatched(P, Size);
 end;
 
+// A program with a malloc of its own may have no reallocarray: then libc's would call its realloc.
 function ReallocArray(P: Pointer; Count, Size: NativeUInt): Pointer;
   [public, alias: 'reallocarray'];
 var
@@ -288,7 +289,10 @@ var
 begin
   if not Multiply(Count, Size, Bytes) then
     Exit(Fail(ErrorNoMemory));
-  Result := Realloc(P, Bytes);
+  if ForeignIsForProcess and ((P = nil) or (ArenaSpan(P) = nil)) then
+    Result := ForeignRealloc(P, Bytes)
+  else
+    Result := Realloc(P, Bytes);
 end;
 
 // ---------------------------------------------------------------------------- aligned

@@ -66,7 +66,7 @@ run_on() {
 }
 
 build() {
-  for program in $programs hardened without confined background coroutine spaces; do
+  for program in $programs hardened without confined background coroutine spaces own; do
     # shellcheck disable=SC2086 # a list of flags
     gcc $compiler_flags -o "$out/$program" "tests/c/$program.c" -lpthread -ldl
   done
@@ -303,6 +303,9 @@ run plugins leaks env "LD_PRELOAD=$lib/liblanemm.so" \
 run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 40
 run foreign without-a-key "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 2000
 run spaces release env "LD_PRELOAD=$lib/liblanemm.so" "$out/spaces" "$root/$out/keyed.so"
+for settings in "" debug; do
+  run own "${settings:-release}" env "LD_PRELOAD=$lib/liblanemm.so" "LANEMM=quiet,$settings" "$out/own"
+done
 run_unloads
 run status linked "$out/status"
 run regions linked "$out/regions"
