@@ -179,6 +179,8 @@ begin
     Span^.Bias := 0; // if a lost thread was just doing so, one block too many counts as used
   if RemoteCount(Span) > 0 then
     SpanCollect(Span); // it drops blocks whose page shows an earlier moment
+  if (Owner^.Region <> nil) and (Owner^.Outer = nil) then
+    SpanRecover(Span); // the next thread in the region uses its free blocks
   if not Span^.IsCurrent then
     HeapRequeue(Owner, Span);
 end;

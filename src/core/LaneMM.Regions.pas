@@ -382,8 +382,8 @@ begin
   Result := Own <> nil;
 end;
 
-// Counts a heap in its region. One that no scope of this thread uses gets no current spans of a
-// lost thread, and is idle, or dissolves with the next sweep where the region was freed.
+// Counts a heap in its region. One that no scope of this thread uses has no current span, no
+// Outer, and is idle, or dissolves with the next sweep where the region was freed.
 procedure RecoverHeap(Own, Heap: PHeap);
 begin
   Inc(Heap^.Region^.Data.Left);
@@ -392,6 +392,7 @@ begin
   if IsInScope(Own, Heap) then
     Exit;
   HeapFormat(Heap);
+  Heap^.Outer := nil;
   Heap^.Dissolves := Ord(Heap^.Region^.Data.Made = RegionEnded);
   if Heap^.Dissolves = 0 then
     HeapPush(Heap^.Region^.Data.Idle, Heap)

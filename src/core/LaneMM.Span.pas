@@ -50,6 +50,9 @@ function SpanIsOverdue(Span: PSpan): Boolean;
 /// Gives up FreeList. Returns its first block, whose first word was overwritten; nil if it is
 /// unknown.
 function SpanDropList(Span: PSpan): PBlock;
+/// Counts the blocks of FreeList anew; gives it up if it does not lead through free blocks to its
+/// end: a thread that a child process does not have may have been changing it.
+procedure SpanRecover(Span: PSpan);
 /// Reports that Span is corrupt at Block; nil: unknown. Under no lock.
 procedure SpanReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
 /// Puts the blocks that other threads freed on FreeList, which may have blocks. Returns a shelved
@@ -404,6 +407,27 @@ begin
     Result := PBlock(Span^.Origin + Span^.FreeList);
   Span^.FreeList := EndOfList;
   Span^.Used := Cardinal(LongInt(Span^.CarvedBytes div Span^.BlockSize) + Span^.Bias);
+end;
+
+procedure SpanRecover(Span: PSpan);
+var
+  First, Next: NativeUInt;
+  Count: Cardinal;
+begin
+  First := Span^.FreeList;
+  Next := First;
+  Count := 0;
+  // Two pages may show a ring.
+  while SpanBlockBegins(Span, Next) and (Count < Span^.CarvedBytes div Span^.BlockSize) do
+  begin
+    Next := LinkOf(Span, PBlock(Span^.Start + Next)^.Link);
+    Inc(Count);
+  end;
+  SpanDropList(Span);
+  if Next <> EndOfList then
+    Exit;
+  Span^.FreeList := First;
+  Dec(Span^.Used, Count);
 end;
 
 procedure SpanReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);

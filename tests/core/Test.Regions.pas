@@ -28,6 +28,7 @@ type
     procedure FreeLargeInChild;
     procedure EnterAllInChild;
     procedure SweepInChild;
+    procedure GetInChild;
     function EnterTwice: PHeap;
     procedure ShelveBegin;
     procedure ShelveEnd;
@@ -82,12 +83,13 @@ type
     procedure ChildProcessFreesLargeBlocksOfARegion;
     procedure ChildProcessEntersHeapsThatWereCopiedAtTwoMoments;
     procedure ChildProcessFreesARegionThatALostThreadWasFreeing;
+    procedure ChildProcessUsesNoFreeBlockOfALostThread;
   end;
 
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Lock, LaneMM.Os, LaneMM.RemoteList, LaneMM.Backed,
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Lock, LaneMM.Os, LaneMM.RemoteList, LaneMM.Backed,
   LaneMM.Arena, LaneMM.Shards, LaneMM.Walk, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Threads,
   LaneMM.Purge;
 
@@ -1066,6 +1068,50 @@ begin
   {$endif}
   Region^.Data.Made := 1;
   Region^.Data.Idle := Idle;
+end;
+
+// Reports of corruption, and blocks that the lost thread may have.
+var
+  Reports: Integer;
+
+procedure CountReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
+begin
+  Inc(Reports);
+end;
+
+procedure TRegionsTests.GetInChild;
+var
+  P: Pointer;
+  Index: Integer;
+begin
+  Hooks.Corruption := CountReport;
+  Enter;
+  for Index := 1 to 2000 do
+  begin
+    GetMem(P, 100);
+    AssertTrue('another block', P <> InChild);
+  end;
+  Leave;
+  Same(0, Reports, 'reports');
+  AssertTrue('freed', RegionFree(Region) = raDone);
+end;
+
+// As if another thread, which is in the region, had just allocated and filled the next block when
+// its page was copied, but not yet when the record of its span was.
+procedure TRegionsTests.ChildProcessUsesNoFreeBlockOfALostThread;
+var
+  Span: PSpan;
+  Link: NativeUInt;
+begin
+  InChild := Get(100);
+  Span := ArenaSpan(InChild);
+  InChild := Span^.Start + Span^.FreeList;
+  Link := PBlock(InChild)^.Link;
+  PBlock(InChild)^.Link := 0;
+  {$ifdef LINUX}
+  Same(0, RunInChild(GetInChild), 'exit code of the child');
+  {$endif}
+  PBlock(InChild)^.Link := Link;
 end;
 
 initialization
