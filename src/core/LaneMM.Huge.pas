@@ -264,7 +264,7 @@ begin
   end;
 end;
 
-// Returns whether the block is the probe, or any new one while nothing else decides.
+// Returns whether the block is the probe, or any new one that has not moved while nothing else decides.
 function IsMeasured(Span: PSpan): Boolean;
 var
   Density: NativeInt;
@@ -272,8 +272,8 @@ begin
   if Span = Process.LargeProbe then
     Exit(True);
   Density := Process.LargeDensity;
-  Result := Span^.IsZero and (Density > SparseDensity) and (Density < UseFrom)
-    and (Span^.SliceCount >= ShortestProbe) and (Process.HugeFrom <> 0);
+  Result := Span^.IsZero and (Span^.Traits = []) and (Density > SparseDensity)
+    and (Density < UseFrom) and (Span^.SliceCount >= ShortestProbe) and (Process.HugeFrom <> 0);
 end;
 
 procedure HugeEnd(Span: PSpan);
