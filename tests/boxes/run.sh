@@ -237,6 +237,21 @@ daemon_has_one() {
 promise 'a daemon has a box of its own' daemon_has_one
 rm -f "$out"/box/*
 
+# A shell that becomes another program was not killed, though its box stays.
+becomes_another() {
+  mkdir -p "$out/exec"
+  LANEMM=blackbox=$out/exec/ LD_PRELOAD=$root/build/lib/liblanemm.so sh -c 'exec sleep 60' &
+  process=$!
+  until [ -e "$out/exec/sleep.$process.lanebox" ] || ! kill -0 $process 2> /dev/null; do sleep 0.01; done
+  shell=$(find "$out/exec" -name "*sh.$process.lanebox")
+  "$lanemm" blackbox "$shell" 2> /dev/null | head -n 1 \
+    | grep "^Became another program, whose box is .*/sleep.$process.lanebox, or was killed, at " || return 1
+  kill_it
+  "$lanemm" blackbox "$out/exec/sleep.$process.lanebox" 2> /dev/null | head -n 1 | grep '^Killed at ' \
+    && "$lanemm" ps --dead "$out/exec" | grep -q ", then sleep.$process.lanebox"
+}
+promise 'the box of a shell that became another program says so' becomes_another
+
 # A byte that changed in each half, and files of others.
 start 500 1
 kill_it

@@ -25,6 +25,10 @@ type
     /// Reads a file; raises ETool when it is no black box, damaged, or of another version.
     constructor Create(const FileName: string);
     destructor Destroy; override;
+    /// Returns the path of the box in the same folder that a process of this number made next, after
+    /// the last state of this one: a program that this one has become by exec, or, rarely, another
+    /// process. Empty without one.
+    function NextPath: string;
     /// Returns whether the process still runs and writes this file.
     function IsOfLivingProcess: Boolean;
     /// Returns a list: of points in time the items are lists, else objects.
@@ -172,6 +176,44 @@ begin
     SetString(Text, PAnsiChar(@Event^.Text), Event^.Mark.Length);
     List('events').Add(TJSONObject.Create(['time', Int64(Event^.Mark.Seconds), 'text', string(Text)]));
   end;
+end;
+
+// Returns when a process made its box, in seconds since 1970; 0 if the file is none of it.
+function StartOf(const FileName: string; ProcessId: Integer): Int64;
+var
+  Head: TBoxHead;
+  Source: TFileStream;
+begin
+  Result := 0;
+  try
+    Source := TFileStream.Create(FileName, fmOpenRead or fmShareDenyNone);
+  except
+    on EStreamError do
+      Exit;
+  end;
+  if (Source.Read(Head, SizeOf(Head)) = SizeOf(Head)) and (Head.ProcessId = ProcessId) then
+    Result := Head.StartedSeconds;
+  Source.Free;
+end;
+
+function TBoxFile.NextPath: string;
+var
+  Folder: string;
+  Found: TSearchRec;
+  Start, Earliest: Int64;
+begin
+  Result := '';
+  Earliest := High(Earliest);
+  Folder := ExtractFilePath(ExpandFileName(Path));
+  if FindFirst(Format('%s*.%d.lanebox', [Folder, ProcessId]), faAnyFile, Found) = 0 then
+    repeat
+      Start := StartOf(Folder + Found.Name, ProcessId);
+      if (Found.Name = ExtractFileName(Path)) or (Start < Seconds) or (Start >= Earliest) then
+        Continue;
+      Earliest := Start;
+      Result := ExtractFilePath(Path) + Found.Name;
+    until FindNext(Found) <> 0;
+  FindClose(Found);
 end;
 
 function TBoxFile.IsOfLivingProcess: Boolean;

@@ -25,6 +25,7 @@ type
     procedure AddPlaces(Arguments: TArguments);
     procedure AddFrames;
     function Most(Site: TJSONObject): string;
+    function Fate: string;
   public
     /// Opens the box that the first word names; the other words are files and folders with the
     /// modules. A line on stderr for each module without names.
@@ -172,15 +173,27 @@ begin
     Result := Result + Format('; %s of them in the last %s s', [BytesText(Grown), Grouped(Since)]);
 end;
 
-function TNamedBox.Sentence: string;
+// Returns how the process ended, as far as that can be known.
+function TNamedBox.Fate: string;
+var
+  Next: string;
 begin
   if ExitCode >= 0 then
-    Result := Format('Ended with exit code %d at ', [ExitCode])
-  else if IsOfLivingProcess then
-    Result := 'Runs at '
+    Exit(Format('Ended with exit code %d', [ExitCode]));
+  if IsOfLivingProcess then
+    Exit('Runs');
+  Next := NextPath;
+  if Next <> '' then
+    Result := 'Became another program, whose box is ' + Next + ', or was killed,'
+  else if Heap('blocks') = 0 then
+    Result := 'Became another program, or was killed,'
   else
-    Result := 'Killed at ';
-  Result := Result + BytesText(Heap('committed'));
+    Result := 'Killed';
+end;
+
+function TNamedBox.Sentence: string;
+begin
+  Result := Fate + ' at ' + BytesText(Heap('committed'));
   if Heap('limit') > 0 then
     Result := Result + ' of a limit of ' + BytesText(Heap('limit'))
   else if Heap('limit_container') > 0 then

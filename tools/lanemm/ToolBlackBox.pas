@@ -234,6 +234,14 @@ begin
   end;
 end;
 
+// Returns what the line of a box says of the next one of its process.
+function Then_(Box: TBoxFile): string;
+begin
+  Result := Box.NextPath;
+  if Result <> '' then
+    Result := ', then ' + ExtractFileName(Result);
+end;
+
 // Returns the line of a black box, or the error; empty: its process runs.
 function LineOf(const Path: string): string;
 var
@@ -249,7 +257,7 @@ begin
   if not Box.IsOfLivingProcess then
     Result := Right(IntToStr(Box.ProcessId), 8) + Right(BytesText(Box.Heap('used')), 12)
       + Right(BytesText(Box.Heap('committed')), 12) + Right(BytesText(Box.Heap('peak')), 12) + '  '
-      + TimeText(Box.Seconds) + '  ' + Path;
+      + TimeText(Box.Seconds) + '  ' + Path + Then_(Box);
   Box.Free;
 end;
 
