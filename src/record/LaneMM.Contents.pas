@@ -365,7 +365,7 @@ begin
   Letter := '';
   if (Code < $A0) or (Code shr 11 = $1B) or (Code > $FFFD) then
     Exit;
-  SetLength(Letter, 2 + Ord(Code >= $800));
+  Letter[0] := AnsiChar(2 + Ord(Code >= $800));
   Letter[1] := AnsiChar($C0 or Code shr 6);
   if Code >= $800 then
   begin
@@ -394,14 +394,14 @@ begin
     Letter := '';
     // Not the control characters of two bytes.
     if (Code > $C2) or (Code = $C2) and (Contents.Data[Index + 1] >= $A0) then
-      SetLength(Letter, TextCharLength(PAnsiChar(Contents.Data) + Index));
+      Letter[0] := AnsiChar(TextCharLength(PAnsiChar(Contents.Data) + Index));
     Move(Contents.Data[Index], Letter[1], Length(Letter));
-    if Letter <> '' then
+    if Length(Letter) > 0 then
       Result := Length(Letter);
   end;
-  if Letter <> '' then
+  if Length(Letter) > 0 then
     Exit;
-  SetLength(Letter, 1);
+  Letter[0] := #1;
   Letter[1] := '.';
   if (Code >= 32) and (Code < 127) then
     Letter[1] := AnsiChar(Code);
