@@ -264,7 +264,8 @@ begin
   end;
 end;
 
-// Returns whether the block is the probe, or any new one that has not moved while nothing else decides.
+// Returns whether the block is the probe or, while nothing else decides, a new one that has not
+// moved.
 function IsMeasured(Span: PSpan): Boolean;
 var
   Density: NativeInt;
