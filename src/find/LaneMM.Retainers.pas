@@ -76,7 +76,7 @@ procedure RetainersMarkWord(var Snapshot: TSnapshot; Word: NativeUInt; State: TN
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Contents;
+  LaneMM.Os, LaneMM.OsProcess, LaneMM.Contents;
 
 type
   // Visits a node that a word points into.
@@ -109,6 +109,7 @@ procedure SeeWordsAt(const Snapshot: TSnapshot; First, Limit: PByte; See: TSeeNo
   Context: Pointer);
 const
   Steps: array[Boolean] of NativeUInt = (SizeOf(NativeUInt), 1);
+  Portion = 1 shl 20; // of so many bytes, pages at their start that were never touched stay so
 var
   Lowest, Bytes, Word, Step: NativeUInt;
   Index: Cardinal;
@@ -121,6 +122,8 @@ begin
   Step := Steps[Snapshot.IsPacked];
   while First + SizeOf(Word) <= Limit do
   begin
+    if NativeUInt(First) and (Portion - 1) = 0 then
+      First := PByte(OsTouched(NativeUInt(First), NativeUInt(Limit - SizeOf(Word))));
     Word := PNativeUInt(First)^;
     if NativeUInt(Word - Lowest) < Bytes then
     begin

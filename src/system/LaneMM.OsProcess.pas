@@ -31,6 +31,9 @@ function OsFindMapping(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
 function OsFindRegion(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
 /// Calls Visitor for each mapping of the process, in the order of address.
 procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
+/// Returns the first address from First up to Limit in a page that the process has ever touched:
+/// all before it is zeros that need no memory. Where that is not known, as on Windows, First.
+function OsTouched(First, Limit: NativeUInt): NativeUInt;
 /// Calls Visitor for each thread of the process.
 procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
 /// Returns the number of threads of the process, LaneMM's own included.

@@ -44,6 +44,9 @@ type
     procedure LostBlockOfNoBytesIsALeakInDebugModeToo;
     procedure LineOfBlocksOfManySizesIsOneRow;
     procedure BlocksBeyondTheLastGroupAreNotNamedByASize;
+    {$if defined(LINUX) and defined(CPUX64)}
+    procedure PagesThatWereNeverTouchedAreNotRead;
+    {$ifend}
     procedure OwnersAreNamedWithWhatTheyHold;
     procedure ItemsThatAContainerNoLongerCountsAreStale;
     procedure WhatPackedRecordsHoldIsRetainedByThem;
@@ -99,6 +102,7 @@ type
 implementation
 
 uses
+  {$if defined(LINUX) and defined(CPUX64)} LaneMM.Retainers, {$ifend}
   SysUtils, Classes, fpjson, jsonparser, DOM, XMLRead, testregistry, Test.Programs, LaneMM.Text,
   LaneMM.Snapshot, LaneMM.LeakList;
 
@@ -392,6 +396,49 @@ begin
   LeakListClose(List);
   SnapshotClose(Snapshot);
 end;
+
+{$if defined(LINUX) and defined(CPUX64)}
+// Returns the KB of the process's page tables.
+function PageTables: Integer;
+begin
+  with TStringList.Create do
+    try
+      LoadFromFile('/proc/self/status');
+      NameValueSeparator := ':';
+      Result := StrToInt(Trim(StringReplace(Values['VmPTE'], 'kB', '', [])));
+    finally
+      Free;
+    end;
+end;
+
+// 256 MB, of which one page is touched, need 512 KB of tables once they are read.
+procedure TLeaksTests.PagesThatWereNeverTouchedAreNotRead;
+const
+  Size = 256 shl 20;
+var
+  Sparse: PByte;
+  Target: Pointer;
+  Snapshot: TSnapshot;
+  State: TNodeState;
+  Before: Integer;
+begin
+  Sparse := GetMem(Size);
+  Target := GetMem(100);
+  PPointer(Sparse + 200 shl 20)^ := Target;
+  try
+    AssertTrue('opened', SnapshotOpen(Snapshot));
+    Before := PageTables;
+    RetainersMarkWord(Snapshot, NativeUInt(Sparse), nsRunning);
+    AtMost(128, PageTables - Before, 'KB of page tables');
+    State := Snapshot.Nodes[SnapshotNodeAt(Snapshot, NativeUInt(Target))].State;
+    SnapshotClose(Snapshot);
+    AssertTrue('what the touched page references', State = nsRunning);
+  finally
+    FreeMem(Target);
+    FreeMem(Sparse);
+  end;
+end;
+{$ifend}
 
 procedure TLeaksTests.OwnersAreNamedWithWhatTheyHold;
 begin
