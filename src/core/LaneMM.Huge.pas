@@ -5,7 +5,8 @@
 //             out: how many of the carved pages hold a word that is not 0. A program that takes
 //             buffers and fills part of each has few of them, and huge pages would back the rest.
 //             The answer holds until the process has an eighth more or less memory. The system is
-//             not asked (mincore): a sandbox may end a process for that.
+//             not asked (mincore): a sandbox may end a process for that. It may for no madvise,
+//             which reports pages that the program has protected (OsCanRead).
 // Large:      large blocks get huge pages where such blocks are used densely. LargeProbe is one
 //             without huge pages, whose density is measured when another block is taken, and when
 //             it is freed. Each dense one counts LargeDensity up; one that is freed sparse clears
@@ -69,7 +70,7 @@ const
 type
   // Slices in spans of blocks.
   TSample = record
-    Count: Cardinal;
+    Count: Cardinal;     // also of those that cannot be read
     Carved: NativeUInt;  // pages of blocks that were handed out once
     Written: NativeUInt; // of these
   end;
@@ -153,7 +154,10 @@ begin
   Dec(Size, Offset);
   if Size > SliceSize then
     Size := SliceSize;
+  Dec(Size, Size mod OsPageSize);
   Inc(Sample.Count);
+  if not OsCanRead(Span^.Start + Offset, Size) then
+    Exit;
   Inc(Sample.Carved, Size div OsPageSize);
   Inc(Sample.Written, WrittenPages(Span^.Start + Offset, Size div OsPageSize, AllPages));
 end;
@@ -211,14 +215,20 @@ const
   // Looks until a probe gives way to another one: its thread may be about to fill it, or never do.
   ProbeLooks = 16;
 
+// Returns how many pages of a block are measured, from its start on.
+function MeasuredPages(Span: PSpan): NativeUInt;
+begin
+  Result := Span^.BlockSize div OsPageSize; // of another block by now, perhaps
+  if Result > MostMeasured then
+    Result := MostMeasured;
+end;
+
 // Returns true if a block is written densely, as far as it is measured.
 function BlockIsDense(Span: PSpan): Boolean;
 var
   PageCount, Sample: NativeUInt;
 begin
-  PageCount := Span^.BlockSize div OsPageSize; // of another block by now, perhaps
-  if PageCount > MostMeasured then
-    PageCount := MostMeasured;
+  PageCount := MeasuredPages(Span);
   Sample := PageSample;
   if Sample > PageCount then
     Sample := PageCount;
@@ -249,7 +259,7 @@ end;
 procedure LookAtProbe(Span: PSpan);
 begin
   Inc(Process.LargeLooks);
-  if Span^.Kind <> skLarge then
+  if (Span^.Kind <> skLarge) or not OsCanRead(Span^.Start, MeasuredPages(Span) * OsPageSize) then
     EndProbe
   else if BlockIsDense(Span) then
   begin

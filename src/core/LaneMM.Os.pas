@@ -178,6 +178,9 @@ function OsForkMark: PNativeUInt;
 /// process. IsNew is true if this call created them, all zeros. Nil when the address is not
 /// available.
 function OsSharedPages(Address, Size: NativeUInt; out IsNew: Boolean): Pointer;
+/// Returns whether pages of blocks can be read: a program may protect some. Their protection may
+/// change afterwards. True where the system does not say.
+function OsCanRead(P: Pointer; Size: NativeUInt): Boolean;
 /// Copies Size bytes from an address that may be unmapped. False unless all of them were copied.
 function OsRead(Address: NativeUInt; Target: Pointer; Size: NativeUInt): Boolean;
 /// Returns a random word.

@@ -24,7 +24,9 @@ type
     procedure AnswerHoldsWhileMemoryIsTheSame;
     procedure MemoryIsMeasuredAgainWhenItHasGrown;
     {$ifdef LINUX}
-    procedure MeasureMakesNoCallOfTheSystem;
+    procedure MeasureMakesFewCallsOfTheSystem;
+    procedure PagesThatTheProgramProtectsAreNotRead;
+    procedure ProbeWithAPageThatTheProgramProtectsIsNotRead;
     {$endif}
     procedure SampleOfPagesIsSpreadOverAll;
     procedure LargerPagesHaveNoHugeOnes;
@@ -33,7 +35,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Shards, LaneMM.Backed,
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Arena, LaneMM.Shards, LaneMM.Backed,
   LaneMM.Allocate, LaneMM.Free, LaneMM.Huge;
 
 type
@@ -119,7 +121,7 @@ begin
 end;
 
 {$ifdef LINUX} // of other systems the calls are not counted
-procedure THugeTests.MeasureMakesNoCallOfTheSystem;
+procedure THugeTests.MeasureMakesFewCallsOfTheSystem;
 var
   Before, After: TCounts;
   Call: TOsCall;
@@ -131,8 +133,52 @@ begin
     After[Call] := Process.OsCalls[Call];
   AssertTrue('a measure', Process.MeasuredAt <> 0);
   for Call := Low(TOsCall) to High(TOsCall) do
-    if not (Call in [ocClock, ocWait, ocPurge]) then // those of the purge thread
+    if Call = ocHuge then
+      AtMost(Before[Call] + 128, After[Call], 'two for each slice')
+    else if not (Call in [ocClock, ocWait, ocPurge]) then // those of the purge thread
       Same(Before[Call], After[Call], 'calls');
+end;
+
+// As stacks of coroutines have guard pages in blocks.
+procedure THugeTests.PagesThatTheProgramProtectsAreNotRead;
+const
+  Size = MaxClassSize; // whole pages
+var
+  Stacks: array[0..1999] of Pointer;
+  Index: Integer;
+  Before: NativeUInt;
+begin
+  for Index := 0 to High(Stacks) do
+  begin
+    GetMem(Stacks[Index], Size);
+    AssertTrue('protected', OsForbid(Stacks[Index], Size));
+  end;
+  Before := Process.OsCalls[ocHuge];
+  DensityIsHigh;
+  AssertTrue('a measure', Process.MeasuredAt <> 0);
+  AtMost(Before + 128, Process.OsCalls[ocHuge], 'calls');
+  for Index := 0 to High(Stacks) do
+  begin
+    AssertTrue('and not any more', OsCommit(Stacks[Index], Size));
+    FreeMem(Stacks[Index]);
+  end;
+end;
+
+procedure THugeTests.ProbeWithAPageThatTheProgramProtectsIsNotRead;
+const
+  Size = 64 * SliceSize;
+var
+  P: PByte;
+begin
+  GetMem(P, Size);
+  AssertTrue('protected', OsForbid(P, Size));
+  Process.LargeProbe := ArenaSpan(P);
+  Process.LargeLooks := 0;
+  Process.HugeFrom := 1;
+  HugeIsWanted(8);
+  AssertTrue('no probe now', Process.LargeProbe = nil);
+  AssertTrue('and not any more', OsCommit(P, Size));
+  FreeMem(P);
 end;
 {$endif}
 
