@@ -17,7 +17,7 @@ type
     ShelvedSpan: PSpan;
     ShelvedFirst: NativeUInt;
     ShelvedCount: Cardinal;
-    InChild: Pointer;
+    {$ifdef LINUX} InChild: Pointer; {$endif}
     procedure Enter;
     procedure Leave;
     function Get(Size: NativeUInt): Pointer;
@@ -25,10 +25,12 @@ type
     function Blocks: NativeUInt;
     function Slices: NativeUInt;
     procedure FreeInChild;
+    {$ifdef LINUX}
     procedure FreeLargeInChild;
     procedure EnterAllInChild;
     procedure SweepInChild;
     procedure GetInChild;
+    {$endif}
     function EnterTwice: PHeap;
     procedure ShelveBegin;
     procedure ShelveEnd;
@@ -80,10 +82,12 @@ type
     procedure HeapOfAFreedRegionCountsToTheNextSampleAnew;
     procedure HeapWhoseRunsAreBeingReleasedServesNoRegion;
     procedure ChildProcessFreesARegion;
+    {$ifdef LINUX}
     procedure ChildProcessFreesLargeBlocksOfARegion;
     procedure ChildProcessEntersHeapsThatWereCopiedAtTwoMoments;
     procedure ChildProcessFreesARegionThatALostThreadWasFreeing;
     procedure ChildProcessUsesNoFreeBlockOfALostThread;
+    {$endif}
   end;
 
 implementation
@@ -992,6 +996,7 @@ begin
   Same(1003, Blocks, 'blocks here');
 end;
 
+{$ifdef LINUX}
 procedure TRegionsTests.FreeLargeInChild;
 begin
   AtLeast(10, Slices, 'slices in the child');
@@ -1005,9 +1010,7 @@ procedure TRegionsTests.ChildProcessFreesLargeBlocksOfARegion;
 begin
   InChild := Get(5 * SliceSize);
   Shelved := Get(5 * SliceSize);
-  {$ifdef LINUX}
   Same(0, RunInChild(FreeLargeInChild), 'exit code of the child');
-  {$endif}
 end;
 
 procedure TRegionsTests.EnterAllInChild;
@@ -1040,9 +1043,7 @@ begin
   Third := Second^.NextUnused;
   AssertTrue('three heaps', Third <> nil);
   Second^.NextUnused := First;
-  {$ifdef LINUX}
   Same(0, RunInChild(EnterAllInChild), 'exit code of the child');
-  {$endif}
   Second^.NextUnused := Third;
 end;
 
@@ -1063,9 +1064,7 @@ begin
   Idle := Region^.Data.Idle;
   HeapPop(Region^.Data.Idle);
   Region^.Data.Made := RegionEnded;
-  {$ifdef LINUX}
   Same(0, RunInChild(SweepInChild), 'exit code of the child');
-  {$endif}
   Region^.Data.Made := 1;
   Region^.Data.Idle := Idle;
 end;
@@ -1108,11 +1107,10 @@ begin
   InChild := Span^.Start + Span^.FreeList;
   Link := PBlock(InChild)^.Link;
   PBlock(InChild)^.Link := 0;
-  {$ifdef LINUX}
   Same(0, RunInChild(GetInChild), 'exit code of the child');
-  {$endif}
   PBlock(InChild)^.Link := Link;
 end;
+{$endif}
 
 initialization
   RegisterTest(TRegionsTests);
