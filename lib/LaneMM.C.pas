@@ -9,7 +9,7 @@ implementation
 
 uses
   LaneMM.C.Rtl, LaneMM.C.Foreign, LaneMM.C.Manager, LaneMM.C.Malloc, LaneMM.C.Operators,
-  LaneMM.C.DeepBind, LaneMM.C.ThreadStart, LaneMM.C.Status, LaneMM.C.Regions, LaneMM.C.Leaks,
-  LaneMM.C.Jemalloc, LaneMM.C.Mallctl, LaneMM.C.Tcmalloc;
+  LaneMM.C.DeepBind, LaneMM.C.ThreadStart, LaneMM.C.Clock, LaneMM.C.Status, LaneMM.C.Regions,
+  LaneMM.C.Leaks, LaneMM.C.Jemalloc, LaneMM.C.Mallctl, LaneMM.C.Tcmalloc;
 
 end.

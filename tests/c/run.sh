@@ -74,6 +74,7 @@ build() {
   {
     gcc $compiler_flags -fPIC -shared -o "$out/plugin.so" tests/c/plugin.c
     gcc $compiler_flags -fPIC -shared -o "$out/keyed.so" tests/c/keyed.c
+    gcc $compiler_flags -fPIC -shared -o "$out/clock.so" tests/c/clock.c
     gcc $compiler_flags -fPIC -shared -o "$out/bound_plugin.so" tests/c/plugin.c \
       -L"$lib" -llanemm -Wl,-rpath,"$lib"
     gcc $compiler_flags -o "$out/foreign" tests/c/foreign.c -lpthread -ldl
@@ -303,6 +304,7 @@ run plugins leaks env "LD_PRELOAD=$lib/liblanemm.so" \
 run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 40
 run foreign without-a-key "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 2000
 run spaces release env "LD_PRELOAD=$lib/liblanemm.so" "$out/spaces" "$root/$out/keyed.so"
+run functions clock env "LD_PRELOAD=$root/$out/clock.so $lib/liblanemm.so" "$out/functions"
 for settings in "" debug; do
   run own "${settings:-release}" env "LD_PRELOAD=$lib/liblanemm.so" "LANEMM=quiet,$settings" "$out/own"
 done
