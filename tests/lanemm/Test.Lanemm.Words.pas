@@ -62,6 +62,9 @@ type
     procedure FramesWithoutNamesGetThem;
     procedure InlinedRoutinesHaveALineEach;
     procedure NamesComeFromAFileOfDebugInformation;
+    procedure AFileOfAnotherBuildIsNotUsed;
+    procedure ANameMayHaveBlanks;
+    procedure APlaceThatIsNotThereIsRefused;
     procedure AFileWithoutNamesIsNamed;
     procedure AModuleThatIsNotFoundIsNamed;
     procedure AnOffsetThatCannotBeIsNoError;
@@ -589,6 +592,36 @@ begin
     CallWell(Format('symbolize kept/log.txt kept/Planted.%s', [Suffix]));
     Has('PLANTED.MAKEBETAS  Planted.lpr:', Printed);
   end;
+end;
+
+// As the program itself would refuse it.
+procedure TFileTests.AFileOfAnotherBuildIsNotUsed;
+begin
+  Shell('rm -rf shipped other; mkdir shipped other; objcopy --only-keep-debug Planted shipped/Planted.dbg; '
+    + 'strip -o shipped/Planted Planted; objcopy --add-gnu-debuglink=shipped/Planted.dbg shipped/Planted; '
+    + '(cat shipped/Planted.dbg; echo) > other/Planted.dbg; '
+    + 'nm Planted | sed -n "s/^0*\(.*\) [Tt] .*MAKEBETAS.*/  Planted+0x\1/p" > shipped/log.txt');
+  Same(0, ExitStatus, 'the files were made');
+  CallWell('symbolize shipped/log.txt');
+  Has('PLANTED.MAKEBETAS  Planted.lpr:', Printed);
+  CallWell('symbolize shipped/log.txt other');
+  HasNot('MAKEBETAS', Printed);
+  Has('other/Planted.dbg is of another build than Planted', Errors);
+end;
+
+procedure TFileTests.ANameMayHaveBlanks;
+begin
+  Shell('rm -rf blanks; mkdir blanks; cp Planted "blanks/My Planted 2"; nm Planted | sed -n '
+    + '"s/^0*\(.*\) [Tt] .*MAKEBETAS.*/  00000  My Planted 2+0x\1 grew\n  1. My Planted 2+0x\1/p" > blanks/log.txt');
+  CallWell('symbolize blanks/log.txt');
+  Same(2, Length(Printed.Split(['  PLANTED.MAKEBETAS  Planted.lpr:'])) - 1, 'frames ' + Printed);
+end;
+
+procedure TFileTests.APlaceThatIsNotThereIsRefused;
+begin
+  WriteText('log.txt', '  Planted+0x401000');
+  Call('symbolize log.txt nowhere');
+  Refused(1, 'there is no file or folder nowhere');
 end;
 
 procedure TFileTests.AFileWithoutNamesIsNamed;

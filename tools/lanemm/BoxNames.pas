@@ -64,8 +64,7 @@ procedure TNamedBox.AddPlaces(Arguments: TArguments);
 var
   Index: Integer;
 begin
-  for Index := 1 to Arguments.Words.Count - 1 do
-    Names.Places.Add(Arguments.Words[Index]);
+  Names.AddPlaces(Arguments);
   Names.Places.Add(ExtractFilePath(Path));
   Names.Places.Add('');
   for Index := 0 to List('modules').Count - 1 do

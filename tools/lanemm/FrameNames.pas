@@ -6,7 +6,7 @@ unit FrameNames;
 interface
 
 uses
-  Classes, RegExpr, Generics.Collections;
+  Classes, RegExpr, Generics.Collections, ToolCommands;
 
 type
   /// The frames of one module, and their texts.
@@ -25,14 +25,21 @@ type
   TFrameNames = class
   strict private
     Frame: TRegExpr;
+    NamesOf: TDictionary<string, string>;
     Modules: TObjectDictionary<string, TModuleFrames>;
     function FindModule(const Name: string): string;
+    function FrameModule: string;
+    function IsOfOtherBuild(const Name, FileName: string): Boolean;
+    procedure ResolveModule(const Name: string);
   public
     /// Files, and folders with files, that modules are looked for in; the first that has one counts.
     Places: TStringList;
     constructor Create;
     destructor Destroy; override;
-    /// Takes the frames of a line.
+    /// Adds the words of the arguments from the second on to Places; raises ETool for one that is neither
+    /// a file nor a folder.
+    procedure AddPlaces(Arguments: TArguments);
+    /// Takes the frames of a line. After all of Places: they tell a name with blanks from words before it.
     procedure Add(const Line: string);
     /// Reads the texts of all frames that were added. A line on stderr for a module without a file.
     procedure Resolve;
@@ -45,11 +52,12 @@ type
 implementation
 
 uses
-  SysUtils, LaneMM.Os, LaneMM.OsFiles, LaneMM.Text, LaneMM.Symbols, LaneMM.Elf,
-  LaneMM.Pe, ToolCommands;
+  SysUtils, LaneMM.Os, LaneMM.OsFiles, LaneMM.Text, LaneMM.Symbols, LaneMM.Elf, LaneMM.ElfFile,
+  LaneMM.Pe;
 
 const
-  FramePattern = '([^\s("]+)\+0x([0-9a-fA-F]{1,16})';
+  FramePattern = '(([^\s("]+ )*[^\s("]+)\+0x([0-9a-fA-F]{1,16})'; // two blanks are before a name with blanks
+  OffsetMatch = 3;
   DebugSuffixes: array[0..2] of string = ('.dbg', '.debug', '');
 
 constructor TModuleFrames.Create;
@@ -115,21 +123,25 @@ begin
   OsFileUnmap(Image, Size);
 end;
 
+// Returns the file as if it were mapped from where it counts addresses.
+function MappingOf(const FileName: string): TOsMapping;
+begin
+  Result := Default(TOsMapping);
+  if Length(FileName) >= SizeOf(Result.Path) then
+    raise ETool.Create(ecFailed, 'the path %s is too long', [FileName]);
+  Result.First := BaseOf(FileName);
+  Result.Limit := High(NativeUInt);
+  Move(PAnsiChar(FileName)^, Result.Path, Length(FileName));
+end;
+
 procedure TModuleFrames.Resolve(const FileName: string);
 var
   Symbols: TSymbols;
   Elf: TElf;
-  Mapping: TOsMapping;
   Index: NativeInt;
   Offset: UInt64;
   Symbol: PSymbol;
 begin
-  if Length(FileName) >= SizeOf(Mapping.Path) then
-    raise ETool.Create(ecFailed, 'the path %s is too long', [FileName]);
-  Mapping := Default(TOsMapping);
-  Mapping.First := BaseOf(FileName);
-  Mapping.Limit := High(NativeUInt);
-  Move(PAnsiChar(FileName)^, Mapping.Path, Length(FileName));
   SymbolsOpen(Symbols, Offsets.Count);
   ElfOpen(Elf);
   try
@@ -138,7 +150,7 @@ begin
       SymbolsAdd(Symbols, Offset + 1);
     SymbolsSort(Symbols);
     Index := 0;
-    ElfResolveIn(Elf, Symbols, Index, Mapping);
+    ElfResolveIn(Elf, Symbols, Index, MappingOf(FileName));
     if Elf.Count = 0 then
       raise ETool.Create(ecDamaged, '%s is no executable file', [FileName]);
     for Offset in Offsets do
@@ -197,15 +209,32 @@ begin
   inherited Create;
   Frame := TRegExpr.Create(FramePattern);
   Modules := TObjectDictionary<string, TModuleFrames>.Create([doOwnsValues]);
+  NamesOf := TDictionary<string, string>.Create;
   Places := TStringList.Create;
 end;
 
 destructor TFrameNames.Destroy;
 begin
   Places.Free;
+  NamesOf.Free;
   Modules.Free;
   Frame.Free;
   inherited Destroy;
+end;
+
+// Returns the module of the frame that was found: the longest name of which there is a file, else the
+// last word.
+function TFrameNames.FrameModule: string;
+var
+  Words: string;
+begin
+  Words := Frame.Match[1];
+  if NamesOf.TryGetValue(Words, Result) then
+    Exit;
+  Result := Words;
+  while (Pos(' ', Result) > 0) and (FindModule(Result) = '') do
+    Delete(Result, 1, Pos(' ', Result));
+  NamesOf.Add(Words, Result);
 end;
 
 procedure TFrameNames.Add(const Line: string);
@@ -214,32 +243,77 @@ var
 begin
   if Frame.Exec(Line) then
     repeat
-      if not Modules.TryGetValue(Frame.Match[1], Module) then
+      if not Modules.TryGetValue(FrameModule, Module) then
       begin
         Module := TModuleFrames.Create;
-        Modules.Add(Frame.Match[1], Module);
+        Modules.Add(FrameModule, Module);
       end;
-      Module.Offsets.Add(StrToQWord('$' + Frame.Match[2]));
+      Module.Offsets.Add(StrToQWord('$' + Frame.Match[OffsetMatch]));
     until not Frame.ExecNext;
+end;
+
+// Returns whether a module in one of Places names the checksum of another file with debug information.
+function TFrameNames.IsOfOtherBuild(const Name, FileName: string): Boolean;
+var
+  Place, Path: string;
+  Module, Separate: TElfFile;
+  Checksum: Cardinal;
+  LinkName: PAnsiChar;
+begin
+  Result := False;
+  for Place in Places do
+  begin
+    Path := Name;
+    if DirectoryExists(Place) then
+      Path := IncludeTrailingPathDelimiter(Place) + Name;
+    if Result or (Path = FileName) or not FileExists(Path) or not ElfFileOpen(Module, MappingOf(Path)) then
+      Continue;
+    if ElfFileLink(Module, LinkName, Checksum) and ElfFileOpen(Separate, MappingOf(FileName)) then
+    begin
+      Result := not ElfFileIsWhole(Module) and (ElfFileChecksum(Separate) <> Checksum);
+      ElfFileClose(Separate);
+    end;
+    ElfFileClose(Module);
+  end;
+end;
+
+procedure TFrameNames.ResolveModule(const Name: string);
+var
+  FileName: string;
+begin
+  FileName := FindModule(Name);
+  if FileName = '' then
+    WriteLn(StdErr, 'lanemm: there is no file ', Name,
+      ' with its debug information: name the file or its folder')
+  else if IsOfOtherBuild(Name, FileName) then
+    WriteLn(StdErr, 'lanemm: ', FileName, ' is of another build than ', Name,
+      ': name the one of the same build')
+  else
+  begin
+    Modules[Name].Resolve(FileName);
+    if Modules[Name].Texts.Count = 0 then
+      WriteLn(StdErr, 'lanemm: ', FileName, ' has no names for the frames of ', Name,
+        ': name a file with its debug information, or its folder');
+  end;
 end;
 
 procedure TFrameNames.Resolve;
 var
-  Name, FileName: string;
+  Name: string;
 begin
   for Name in Modules.Keys do
+    ResolveModule(Name);
+end;
+
+procedure TFrameNames.AddPlaces(Arguments: TArguments);
+var
+  Index: Integer;
+begin
+  for Index := 1 to Arguments.Words.Count - 1 do
   begin
-    FileName := FindModule(Name);
-    if FileName <> '' then
-    begin
-      Modules[Name].Resolve(FileName);
-      if Modules[Name].Texts.Count = 0 then
-        WriteLn(StdErr, 'lanemm: ', FileName, ' has no names for the frames of ', Name,
-          ': name a file with its debug information, or its folder');
-    end
-    else
-      WriteLn(StdErr, 'lanemm: there is no file ', Name,
-        ' with its debug information: name the file or its folder');
+    if not FileExists(Arguments.Words[Index]) and not DirectoryExists(Arguments.Words[Index]) then
+      raise ETool.Create(ecFailed, 'there is no file or folder %s', [Arguments.Words[Index]]);
+    Places.Add(Arguments.Words[Index]);
   end;
 end;
 
@@ -248,8 +322,8 @@ var
   Module: TModuleFrames;
 begin
   Result := '';
-  if Frame.Exec(Name) and Modules.TryGetValue(Frame.Match[1], Module) then
-    Module.Texts.TryGetValue(StrToQWord('$' + Frame.Match[2]), Result);
+  if Frame.Exec(Name) and Modules.TryGetValue(FrameModule, Module) then
+    Module.Texts.TryGetValue(StrToQWord('$' + Frame.Match[OffsetMatch]), Result);
 end;
 
 function TFrameNames.Named(const Line: string): string;
@@ -263,7 +337,7 @@ begin
     repeat
       Result := Result + Copy(Line, Next, Frame.MatchPos[0] + Frame.MatchLen[0] - Next);
       Next := Frame.MatchPos[0] + Frame.MatchLen[0];
-      if Modules[Frame.Match[1]].Texts.TryGetValue(StrToQWord('$' + Frame.Match[2]), Text) then
+      if Modules[FrameModule].Texts.TryGetValue(StrToQWord('$' + Frame.Match[OffsetMatch]), Text) then
         Result := Result + '  ' + Text;
     until not Frame.ExecNext;
   Result := Result + Copy(Line, Next, MaxInt);

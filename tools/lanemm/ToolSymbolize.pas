@@ -18,8 +18,8 @@ const
     Help: 'Names routines and lines in a log of a program without debug information';
     Details: 'A frame `server+0x1f3a0` gets its routine and line out of the file server.dbg,'#10
       + 'server.debug or server with debug information: one of the FILEs, or in a FOLDER, beside'#10
-      + 'the log, or here. With `-` the log is the standard input. Frames of modules that are not'#10
-      + 'found stay as they are.'#10;
+      + 'the log, or here, and of the same build where the module is there, too. With `-` the log'#10
+      + 'is the standard input. Frames of modules that are not found stay as they are.'#10;
     Options: '';
     MostWords: AnyWords;
     Run: RunSymbolize);
@@ -52,18 +52,16 @@ var
   Lines: TStringList;
   Names: TFrameNames;
   Line: string;
-  Index: Integer;
 begin
   Lines := TStringList.Create;
   Names := TFrameNames.Create;
   try
     ReadLog(Arguments.Word(0, 'LOG'), Lines);
-    for Line in Lines do
-      Names.Add(Line);
-    for Index := 1 to Arguments.Words.Count - 1 do
-      Names.Places.Add(Arguments.Words[Index]);
+    Names.AddPlaces(Arguments);
     Names.Places.Add(ExtractFilePath(Arguments.Words[0]));
     Names.Places.Add('');
+    for Line in Lines do
+      Names.Add(Line);
     Names.Resolve;
     for Line in Lines do
       WriteLn(Names.Named(Line));
