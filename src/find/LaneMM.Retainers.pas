@@ -1,7 +1,6 @@
 /// Retainers and retained sizes: a conservative search through the blocks of a snapshot.
 //
-// Owns:       Retainer, Path, Retained, IsRetained, IsSeen and Entry of TNode; Retained and
-//             RootRetained of TGroup; the memory of each TRetainers.
+// Owns:       Retainer, Path, IsRetained, IsSeen and Entry of TNode; the memory of each TRetainers.
 // Invariants: a block references every block that one of its words points into, but for the items
 //             that a container no longer counts: these are stale, and retain nothing. A word is
 //             aligned; one at any byte, as in a packed record, counts for blocks that no aligned
@@ -45,7 +44,6 @@ type
     Bytes: NativeUInt;    //< their bytes
     Container: Cardinal;  //< group of a container that no longer counts First; 0: none
     IsCycle: Boolean;     //< the chain begins in a cycle
-    IsNested: Boolean;    //< Group is a link of Parent, too
   end;
 
   /// The paths of a snapshot.
@@ -76,7 +74,7 @@ procedure RetainersMarkWord(var Snapshot: TSnapshot; Word: NativeUInt; State: TN
 implementation
 
 uses
-  LaneMM.Os, LaneMM.OsProcess, LaneMM.Contents;
+  LaneMM.Os, LaneMM.OsProcess, LaneMM.Contents, LaneMM.RetainedSizes;
 
 type
   // Visits a node that a word points into.
@@ -250,24 +248,6 @@ end;
 
 // ---------------------------------------------------------------------------- paths
 
-// Returns True for blocks of data between objects, such as the items of a list.
-function IsBetween(const Snapshot: TSnapshot; Group: Cardinal): Boolean;
-begin
-  Result := Snapshot.Groups[Group].Kind in [coUnknown, coDynamicArray];
-end;
-
-// Returns True if Group is a link of the path.
-function PathHas(const Retainers: TRetainers; Path, Group: Cardinal): Boolean;
-begin
-  while Path <> NoPath do
-  begin
-    if Retainers.Paths[Path].Group = Group then
-      Exit(True);
-    Path := Retainers.Paths[Path].Parent;
-  end;
-  Result := False;
-end;
-
 // Adds the path Sought, which has Parent, Group, Container and IsCycle; NoPath when the table is
 // full.
 function AddPath(var Retainers: TRetainers; const Sought: TRetainerPath): Cardinal;
@@ -282,7 +262,6 @@ begin
   Parent := Retainers.Paths + Sought.Parent;
   Path^ := Sought;
   Path^.Depth := Parent^.Depth + 1;
-  Path^.IsNested := PathHas(Retainers, Sought.Parent, Sought.Group);
   Path^.First := NoNode;
   Path^.Sibling := Parent^.Child;
   Parent^.Child := Result;
@@ -313,22 +292,6 @@ begin
   Result := AddPath(Retainers, Sought);
 end;
 
-// Returns the retainer of Index as reports show it, without data between; NoNode for none.
-function ShownHolder(const Snapshot: TSnapshot; Index: Cardinal): Cardinal;
-var
-  Retainer: PNode;
-begin
-  if Snapshot.Nodes[Index].Entry <> neNone then
-    Exit(NoNode);
-  Result := Snapshot.Nodes[Index].Retainer;
-  if Result = NoNode then
-    Exit;
-  Retainer := Snapshot.Nodes + Result;
-  if IsBetween(Snapshot, Retainer^.Group) and (Retainer^.Entry = neNone)
-    and (Retainer^.Retainer <> NoNode) then
-    Result := Retainer^.Retainer;
-end;
-
 // Sets the path of a node, from that of its retainer.
 procedure SetPath(var Retainers: TRetainers; const Snapshot: TSnapshot; Index: Cardinal);
 var
@@ -338,7 +301,7 @@ var
   Parent: PRetainerPath;
 begin
   Node := Snapshot.Nodes + Index;
-  Retainer := ShownHolder(Snapshot, Index);
+  Retainer := RetainerShown(Snapshot, Index);
   Path := Default(TRetainerPath);
   if Retainer <> NoNode then
     Path.Parent := Snapshot.Nodes[Retainer].Path;
@@ -521,48 +484,6 @@ begin
   end;
 end;
 
-// Sums up the retained sizes. Backwards: a retainer was reached before its nodes.
-procedure SumUp(const Retainers: TRetainers; var Snapshot: TSnapshot);
-var
-  Index: NativeInt;
-  Node: PNode;
-begin
-  for Index := NativeInt(Retainers.QueueCount) - 1 downto 0 do
-  begin
-    Node := Snapshot.Nodes + Retainers.Queue[Index];
-    Inc(Node^.Retained, Node^.Size);
-    if (Node^.Retainer <> NoNode) and (Node^.Entry = neNone) then
-      Inc(Snapshot.Nodes[Node^.Retainer].Retained, Node^.Retained);
-  end;
-end;
-
-// Returns whether the node at Index, if any, is of Group.
-function IsOf(const Snapshot: TSnapshot; Index, Group: Cardinal): Boolean;
-begin
-  Result := (Index <> NoNode) and (Snapshot.Nodes[Index].Group = Group);
-end;
-
-// Sums up the retained sizes of groups. A node below another one of its group counts there, also
-// data below data, of which paths leave some out.
-procedure SumGroups(const Retainers: TRetainers; var Snapshot: TSnapshot);
-var
-  Index: NativeInt;
-  Node: PNode;
-  Retainer: Cardinal;
-begin
-  for Index := 0 to NativeInt(Retainers.QueueCount) - 1 do
-  begin
-    Node := Snapshot.Nodes + Retainers.Queue[Index];
-    Retainer := ShownHolder(Snapshot, Retainers.Queue[Index]);
-    if Retainers.Paths[Node^.Path].IsNested or IsOf(Snapshot, Retainer, Node^.Group)
-      or (Node^.Entry = neNone) and IsOf(Snapshot, Node^.Retainer, Node^.Group) then
-      Continue;
-    Inc(Snapshot.Groups[Node^.Group].Retained, Node^.Retained);
-    if Retainer = NoNode then
-      Inc(Snapshot.Groups[Node^.Group].RootRetained, Node^.Retained);
-  end;
-end;
-
 function RetainersOpen(out Retainers: TRetainers; var Snapshot: TSnapshot): Boolean;
 var
   Search: TSearch;
@@ -587,8 +508,7 @@ begin
   FindStale(Search);
   SearchFromRoots(Search);
   SearchFromCycles(Search);
-  SumUp(Retainers, Snapshot);
-  SumGroups(Retainers, Snapshot);
+  RetainedSizesSum(Snapshot, Retainers.Queue, Retainers.QueueCount);
 end;
 
 procedure RetainersClose(var Retainers: TRetainers);

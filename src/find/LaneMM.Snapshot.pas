@@ -53,8 +53,10 @@ type
     IsRetained: Boolean;   //< another node references it
     IsSeen: Boolean;       //< the search has reached it
     Entry: TNodeEntry;     //< how the search has reached it
-    Container: Cardinal;   //< the object whose items it has, if Spare > 0
-    Spare: Cardinal;       //< words at its end: items that the container does not count
+    Container: Cardinal;   //< the object whose items it has, if Spare > 0; after the search for
+                           //  retainers the first node that it retains
+    Spare: Cardinal;       //< words at its end: items that the container does not count; after the
+                           //  search the next node of its retainer
   end;
 
   /// The first characters of a string, in quotes, ended by #0.
@@ -76,6 +78,7 @@ type
     Bytes: NativeUInt;     //< their bytes
     Retained: NativeUInt;  //< their retained size, Bytes included; see LaneMM.Retainers
     RootRetained: NativeUInt; //< the part of Retained below blocks without a retainer
+    Above: Cardinal;       //< nodes on the way of LaneMM.Retainers that are of it
     Place: Cardinal;       //< the first of its places, see LaneMM.Places
     ExampleCount: Cardinal; //< strings in Examples
     Examples: array[0..MostExamples - 1] of TExample; //< the first strings

@@ -275,6 +275,22 @@ begin
     Deck.Rows[Index, 1] := TFoo.Create;
 end;
 
+// Lists in lists: the items of each lie below those of another one, with objects between.
+procedure LeakNestedLists;
+var
+  Inner, Outer: Classes.TFPList;
+  Depth: Integer;
+begin
+  Outer := nil;
+  for Depth := 1 to 4 do
+  begin
+    Inner := Outer;
+    Outer := Classes.TFPList.Create;
+    Outer.Capacity := 4;
+    Outer.Add(Inner);
+  end;
+end;
+
 procedure LeakOwnList;
 var
   List: TFPList;
@@ -555,7 +571,7 @@ type
   end;
 
 const
-  Plans: array[0..33] of TPlan = (
+  Plans: array[0..34] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'array-sizes'; Run: LeakArraysOfSizes), (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
@@ -566,7 +582,8 @@ const
     (Name: 'sizes'; Run: LeakSizes),
     (Name: 'expected'; Run: LeakExpected), (Name: 'snapshots'; Run: LeakBetweenSnapshots),
     (Name: 'two'; Run: LeakTwoKinds), (Name: 'places'; Run: LeakAtPlaces),
-    (Name: 'packed'; Run: LeakPacked), (Name: 'one-line-library'; Run: LeakInOneLineAndALibrary),
+    (Name: 'packed'; Run: LeakPacked), (Name: 'nested-lists'; Run: LeakNestedLists),
+    (Name: 'one-line-library'; Run: LeakInOneLineAndALibrary),
     (Name: 'one-line'; Run: LeakInOneLine), (Name: 'before-stacks'; Run: LeakBeforeStacks),
     (Name: 'before-debug'; Run: LeakBeforeDebug),
     (Name: 'owned'; Run: LeakOwned),
