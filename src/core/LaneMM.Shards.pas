@@ -510,8 +510,9 @@ end;
 
 function ShardsUseSpare(Span: PSpan; SliceCount: NativeUInt): Boolean;
 begin
-  Result := (SliceCount = 0) or BackedAdd(SliceCount)
-    or MakeWay(SliceCount) and BackedAdd(SliceCount);
+  if SliceCount = 0 then
+    Exit(True);
+  Result := BackedAdd(SliceCount) or MakeWay(SliceCount) and BackedAdd(SliceCount);
   if not Result then
     Exit;
   Result := OsUse(Span^.Start + (Span^.SliceCount - Span^.SpareCount) * SliceSize,
