@@ -74,17 +74,23 @@ builds_by_cmake() {
   cp tests/c/status.c tests/c/check.h "$root/cmake"
   cat > "$root/cmake/CMakeLists.txt" <<EOF
 cmake_minimum_required(VERSION 3.13)
-project(status C)
+project(status C CXX)
 find_package(lanemm $1 REQUIRED)
 foreach(kind lanemm static)
   add_executable(\${kind} status.c)
   target_compile_options(\${kind} PRIVATE -fno-builtin)
   target_link_libraries(\${kind} lanemm::\${kind})
+  add_executable(text-\${kind} text.cc)
+  target_link_libraries(text-\${kind} lanemm::\${kind})
 endforeach()
 EOF
+  printf '%s\n' '#include <string>' 'int main(int count, char **) { return std::string(count * 100, 0).empty(); }' \
+    > "$root/cmake/text.cc"
   rm -rf "$root/cmake/build"
   cmake -S "$root/cmake" -B "$root/cmake/build" -Dlanemm_DIR="$libraries/cmake/lanemm" \
-    && cmake --build "$root/cmake/build" && "$root/cmake/build/lanemm" && "$root/cmake/build/static"
+    && cmake --build "$root/cmake/build" && "$root/cmake/build/lanemm" && "$root/cmake/build/static" \
+    && [ -n "$(LANEMM=help "$root/cmake/build/text-lanemm" 2>&1)" ] \
+    && [ -n "$(LANEMM=help "$root/cmake/build/text-static" 2>&1)" ]
 }
 
 refuses_by_cmake() {
@@ -107,6 +113,16 @@ links_static() {
   # shellcheck disable=SC2046
   gcc -O1 -fno-builtin -static $(config --cflags) -o "$root/static" tests/c/status.c \
     $(config --static --libs) && "$root/static"
+}
+
+# A program that leaves malloc to libc has the library, too.
+links_without_a_call() {
+  printf '%s\n' '#include <string.h>' 'int main(void) { return strdup("text") == NULL; }' > "$root/text.c"
+  # shellcheck disable=SC2046
+  gcc -static $(config --cflags) -o "$root/text-static" "$root/text.c" $(config --static --libs) \
+    && [ -n "$(LANEMM=help "$root/text-static" 2>&1)" ] \
+    && gcc -Wl,--as-needed $(config --cflags) -o "$root/text" "$root/text.c" $(config --libs) \
+    && [ -n "$(LD_LIBRARY_PATH="$libraries" LANEMM=help "$root/text" 2>&1)" ]
 }
 
 # Each function of the header, and each command of the tool, has its place in the manual pages, which
@@ -135,6 +151,7 @@ promise 'pkg-config, header and library agree on the version' has_version
 promise 'a program links the shared library by pkg-config' links_shared
 promise 'a program in C++ finds the memory resource by pkg-config' finds_resource
 promise 'a program links the static library by pkg-config' links_static
+promise 'so does one whose own code calls no malloc' links_without_a_call
 promise 'the manual pages have all functions and commands' has_manual
 promise 'a CMake project links both libraries' builds_by_cmake 1.0
 promise 'CMake refuses another major version' refuses_by_cmake 2.0
