@@ -341,6 +341,8 @@ begin
   WriteLn('largeAt ', NativeUInt(Larges[0]));
   WriteLn('freed ', NativeUInt(Shared[0]));
   WriteLn('variable ', NativeUInt(@Alphas[1]));
+  if Packs <> nil then
+    WriteLn('packed ', NativeUInt(Packs[1].Held));
 end;
 
 begin

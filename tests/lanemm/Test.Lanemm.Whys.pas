@@ -15,6 +15,7 @@ type
     procedure BlocksOfAClassAreCountedByTheirWays;
     procedure AWayGoesThroughLists;
     procedure AWayGoesThroughPackedRecords;
+    procedure APackedRecordIsAHolder;
     procedure AnAddressHasItsLinks;
     procedure WhatAloneHoldsMemoryIsATree;
     procedure ACoreFileHasTheSameWays;
@@ -51,6 +52,14 @@ begin
   StartAndStop('./Planted leakpacked', '');
   CallWell(Format('why %d TGamma', [Planted.Id]));
   Has('          40     3,840 B  variable PLANTED.PACKS -> dynamic array -> Planted.TGamma'#10, Printed);
+end;
+
+procedure TWhyTests.APackedRecordIsAHolder;
+begin
+  StartAndStop('./Planted leakpacked', '');
+  CallWell(Format('state %d --at=$%x --holders', [Planted.Id, Planted.Number('packed')]));
+  Has('  dynamic array at $', Printed);
+  Has(', offset 26'#10, Printed); // 16 of the array, 9 of a record, a byte of the next one
 end;
 
 procedure TWhyTests.AnAddressHasItsLinks;

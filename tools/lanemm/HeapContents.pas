@@ -339,16 +339,17 @@ begin
   Insert(Holder, Holders, Length(Holders));
 end;
 
+// In packed records an address begins at any byte.
 procedure THolderFinder.Visit(const Block: TBlockFound);
 var
   Index: NativeInt;
 begin
   if Block.IsFree or (Block.Data = nil) or (Block.Address = First) then
     Exit;
-  for Index := 0 to NativeInt(Block.Size div SizeOf(UInt64)) - 1 do
-    if Holds(PUInt64(Block.Data)[Index]) then
-      Add(Block.Address + UInt64(Index) * SizeOf(UInt64), PUInt64(Block.Data)[Index],
-        Block.Address, ContentsName(Block));
+  for Index := 0 to NativeInt(Block.Size) - SizeOf(UInt64) do
+    if Holds(PUInt64(Block.Data + Index)^) then
+      Add(Block.Address + UInt64(Index), PUInt64(Block.Data + Index)^, Block.Address,
+        ContentsName(Block));
 end;
 
 procedure THolderFinder.SearchRegion(Target: TTarget; Region: PRegion);
@@ -365,13 +366,13 @@ begin
     Count := Region^.Limit - Address;
     if Count > Portion then
       Count := Portion;
-    Count := Target.Read(Address, Pointer(Bytes), Count) div SizeOf(UInt64);
-    if Count = 0 then
+    Count := Target.Read(Address, Pointer(Bytes), Count);
+    if Count < SizeOf(UInt64) then
       Exit;
-    for Index := 0 to Count - 1 do
-      if Holds(PUInt64(Bytes)[Index]) then
-        Add(Address + Index * SizeOf(UInt64), PUInt64(Bytes)[Index], 0, NameOfRegion(Region));
-    Inc(Address, Count * SizeOf(UInt64));
+    for Index := 0 to Count - SizeOf(UInt64) do
+      if Holds(PUInt64(@Bytes[Index])^) then
+        Add(Address + Index, PUInt64(@Bytes[Index])^, 0, NameOfRegion(Region));
+    Inc(Address, Count - SizeOf(UInt64) + 1); // the last ones go on in the next portion
   end;
 end;
 
