@@ -597,6 +597,7 @@ const
 var
   Title, Line: string;
   Bytes: Double;
+  Code: Integer;
 begin
   Planted.Run('profile,rate=4096', ['reports']);
   for Title in Titles do
@@ -606,7 +607,9 @@ begin
     Line := Copy(Line, Pos(#10 + Title, Line) + 1 + Length(Title));
     Line := Copy(Line, 1, Pos(#10, Line) - 1);
     Has(' KB, ', Line);
-    Bytes := StrToFloat(Copy(Line, 1, Pos(' ', Line) - 1).Replace(',', '')) * 1024;
+    Val(Copy(Line, 1, Pos(' ', Line) - 1).Replace(',', ''), Bytes, Code);
+    Same(0, Code, Line);
+    Bytes := Bytes * 1024;
     Has(Mark, Line);
     Line := Copy(Line, Pos(Mark, Line) + Length(Mark));
     AtLeast(Trunc(100 * Sqrt(4096 / (Bytes + 100))), StrToInt(Copy(Line, 1, Pos(' ', Line) - 1)), Title);
