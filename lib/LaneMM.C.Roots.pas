@@ -241,20 +241,26 @@ asm
 end;
 
 // Visits the stack of the calling thread from Frame on. If that is in another one, of a coroutine, the
-// whole stack that the thread began on is a root, too: it is not known where the thread left it.
+// whole stack that the thread began on is a root, too, but for guard pages at its end and what it never
+// used: it is not known where the thread left it.
 procedure VisitStack(Roots: PRoots; Frame: NativeUInt);
 const
   RandomBytes = 25; // AT_RANDOM: their address, in the stack of the main thread
 var
-  Place: NativeUInt;
+  Place, First, Word: NativeUInt;
   Mapping: TOsMapping;
 begin
   Visit(Roots, Frame, StackEnd(Frame) - Frame);
   Place := Roots^.OwnControl; // above the stack of any other thread
   if OsThreadIsMain then
     Place := LibcAuxiliary(RandomBytes);
-  if OsFindMapping(Place, Mapping) and (Frame - Mapping.First >= Place - Mapping.First) then
-    Visit(Roots, Mapping.First, Place - Mapping.First);
+  if not OsFindMapping(Place, Mapping) or (Frame - Mapping.First < Place - Mapping.First) then
+    Exit;
+  First := Mapping.First;
+  while (First < Place) and not OsRead(First, @Word, SizeOf(Word)) do
+    Inc(First, OsPageSize);
+  First := OsTouched(First, Place);
+  Visit(Roots, First, Place - First);
 end;
 
 procedure VisitRoots(Visitor: TRangeCall; Context: Pointer; Frame: NativeUInt);

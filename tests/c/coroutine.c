@@ -1,12 +1,14 @@
 /* Ends in a coroutine, whose stack is a block: what the stack that the thread began on leads to is no leak.
  *
  *   coroutine MODE     main: of the main thread; thread: of another one; lose: loses a block there */
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 
 #include "check.h"
 
-enum { BLOCKS = 50, STACK = 1 << 17 };
+enum { BLOCKS = 50, STACK = 1 << 17, PAGE = 4096, GUARD = 102 };
 
 static ucontext_t outer, inner;
 static int loses;
@@ -41,13 +43,26 @@ static void *hold_and_end(void *unused) {
   return unused;
 }
 
+/* A page at the end of the stack that cannot be read, in the same mapping, as from glibc 2.42 on; before Linux
+ * 6.13 there is none. */
+static void *hold_behind_guard(void *unused) {
+  pthread_attr_t attributes;
+  void *stack;
+  size_t size;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0
+      && pthread_attr_getstack(&attributes, &stack, &size) == 0 && madvise(stack, PAGE, GUARD) == 0)
+    puts("the stack ends in a guard page");
+  pthread_attr_destroy(&attributes);
+  return hold_and_end(unused);
+}
+
 int main(int count, char **arguments) {
   pthread_t thread;
   check_use_all();
   loses = count > 1 && strcmp(arguments[1], "lose") == 0;
   if (count < 2 || strcmp(arguments[1], "thread") != 0)
     hold_and_end(NULL);
-  else if (pthread_create(&thread, NULL, hold_and_end, NULL) == 0)
+  else if (pthread_create(&thread, NULL, hold_behind_guard, NULL) == 0)
     pthread_join(thread, NULL);
   return 2;
 }
