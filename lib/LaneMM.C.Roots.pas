@@ -281,8 +281,6 @@ begin
   end
   else
     VisitRing(@Roots);
-  if Frame = 0 then
-    Frame := NativeUInt(get_frame);
   VisitStack(@Roots, Frame);
 end;
 

@@ -77,7 +77,7 @@ begin
   if (ExitCode <> 0) and OsFindRegion(Frame, Mapping) then
     MarkWords(Frame and not (SizeOf(Pointer) - 1), Mapping.Limit, @Snapshot);
   if @Leaks.VisitRoots <> nil then
-    Leaks.VisitRoots(MarkWords, @Snapshot, 0);
+    Leaks.VisitRoots(MarkWords, @Snapshot, Frame); // below it lies what ended routines left
 end;
 
 procedure RootsMarkEnd(var Snapshot: TSnapshot; Frame: NativeUInt);
