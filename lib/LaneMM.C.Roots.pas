@@ -248,6 +248,7 @@ const
   RandomBytes = 25; // AT_RANDOM: their address, in the stack of the main thread
 var
   Place, First, Word: NativeUInt;
+  Touched: PByte;
   Mapping: TOsMapping;
 begin
   Visit(Roots, Frame, StackEnd(Frame) - Frame);
@@ -259,8 +260,9 @@ begin
   First := Mapping.First;
   while (First < Place) and not OsRead(First, @Word, SizeOf(Word)) do
     Inc(First, OsPageSize);
-  First := OsTouched(First, Place);
-  Visit(Roots, First, Place - First);
+  Touched := PByte(First);
+  OsTouched(Touched, PByte(Place));
+  Visit(Roots, NativeUInt(Touched), Place - NativeUInt(Touched));
 end;
 
 procedure VisitRoots(Visitor: TRangeCall; Context: Pointer; Frame: NativeUInt);

@@ -89,8 +89,7 @@ type
   end;
   PMarking = ^TMarking;
 
-  // The state of the search for retainers; Retainer is the node that is searched now, IsStale
-  // whether only stale items of it are.
+  // The state of the search for retainers; Retainer is searched now, IsStale: for stale items.
   TSearch = record
     Snapshot: ^TSnapshot;
     Retainers: ^TRetainers;
@@ -107,21 +106,22 @@ procedure SeeWordsAt(const Snapshot: TSnapshot; First, Limit: PByte; See: TSeeNo
   Context: Pointer);
 const
   Steps: array[Boolean] of NativeUInt = (SizeOf(NativeUInt), 1);
-  Portion = 1 shl 20; // of so many bytes, pages at their start that were never touched stay so
 var
   Lowest, Bytes, Word, Step: NativeUInt;
+  Past: PByte;
   Index: Cardinal;
 begin
   if Snapshot.NodeCount = 0 then
     Exit;
+  Past := First + 1 shl 20; // from there on pages that were never touched are left out
   Lowest := NativeUInt(Snapshot.Nodes^.Address);
   Bytes := NativeUInt(Snapshot.Nodes[Snapshot.NodeCount - 1].Address)
     + Snapshot.Nodes[Snapshot.NodeCount - 1].Size - Lowest + 1; // the last may be of no bytes
   Step := Steps[Snapshot.IsPacked];
   while First + SizeOf(Word) <= Limit do
   begin
-    if NativeUInt(First) and (Portion - 1) = 0 then
-      First := PByte(OsTouched(NativeUInt(First), NativeUInt(Limit - SizeOf(Word))));
+    if First >= Past then
+      Past := OsTouched(First, Limit - SizeOf(Word));
     Word := PNativeUInt(First)^;
     if NativeUInt(Word - Lowest) < Bytes then
     begin

@@ -31,9 +31,10 @@ function OsFindMapping(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
 function OsFindRegion(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
 /// Calls Visitor for each mapping of the process, in the order of address.
 procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
-/// Returns the first address from First up to Limit in a page that the process has ever touched:
-/// all before it is zeros that need no memory. Where that is not known, as on Windows, First.
-function OsTouched(First, Limit: NativeUInt): NativeUInt;
+/// Moves First on to the next word, of any alignment, in pages that the process has ever touched;
+/// at most to Limit. All before is zeros that need no memory. Returns where no such word begins any
+/// more, at most Limit. Where the pages are not known, as on Windows, First stays, up to Limit.
+function OsTouched(var First: PByte; Limit: PByte): PByte;
 /// Calls Visitor for each thread of the process.
 procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
 /// Returns the number of threads of the process, LaneMM's own included.

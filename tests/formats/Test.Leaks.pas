@@ -46,6 +46,7 @@ type
     procedure BlocksBeyondTheLastGroupAreNotNamedByASize;
     {$if defined(LINUX) and defined(CPUX64)}
     procedure PagesThatWereNeverTouchedAreNotRead;
+    procedure TouchedPagesAreFoundBetweenOthers;
     {$ifend}
     procedure OwnersAreNamedWithWhatTheyHold;
     procedure ItemsThatAContainerNoLongerCountsAreStale;
@@ -102,7 +103,7 @@ type
 implementation
 
 uses
-  {$if defined(LINUX) and defined(CPUX64)} LaneMM.Retainers, {$ifend}
+  {$if defined(LINUX) and defined(CPUX64)} LaneMM.Retainers, LaneMM.Os, LaneMM.OsProcess, {$ifend}
   SysUtils, Classes, fpjson, jsonparser, DOM, XMLRead, testregistry, Test.Programs, LaneMM.Text,
   LaneMM.Snapshot, LaneMM.LeakList;
 
@@ -437,6 +438,29 @@ begin
     FreeMem(Target);
     FreeMem(Sparse);
   end;
+end;
+
+// A system that gives huge pages unasked touches others beside.
+procedure TLeaksTests.TouchedPagesAreFoundBetweenOthers;
+const
+  Size = 16 shl 20;
+  Touched = 1700 * OsPageSize;
+var
+  Base, First, Past: PByte;
+begin
+  Base := OsReserve(Size);
+  AssertTrue('reserved', (Base <> nil) and OsCommit(Base, Size));
+  Base[Touched] := 1;
+  First := Base;
+  Past := OsTouched(First, Base + Size);
+  AtLeast(Touched - 512 * OsPageSize, First - Base, 'bytes before');
+  AtMost(Touched, First - Base, 'bytes before');
+  AtLeast(Touched + OsPageSize - 7, Past - Base, 'bytes up to the last word');
+  AtMost(Touched + 512 * OsPageSize, Past - Base, 'bytes up to the last word');
+  First := Past;
+  Past := OsTouched(First, Base + Size);
+  AssertTrue('no other', (Past = Base + Size) and (First = Past));
+  OsRelease(Base, Size);
 end;
 {$ifend}
 
