@@ -26,7 +26,7 @@ uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.OsProcess, LaneMM.Engine,
   LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.SettingMessages,
   LaneMM.DebugState, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Handlers, LaneMM.C.Background,
-  LaneMM.C.Frames, LaneMM.C.Manager, LaneMM.C.Roots;
+  LaneMM.C.Foreign, LaneMM.C.Frames, LaneMM.C.Manager, LaneMM.C.Roots;
 
 // A word that build.sh defines: in liblanemm.a the handle by which libc knows a library, nil in a
 // program; in liblanemm.so nil.
@@ -204,11 +204,17 @@ begin
     KeyDelete(Low.Keys[Index - 1]);
 end;
 
-// A plug-in that is unloaded takes the first keys: it comes back often.
+// AddressSanitizer's start, which may be done already.
+procedure SanitizerStart; cdecl; weakexternal name '__asan_init';
+
+// A plug-in that is unloaded takes the first keys: it comes back often. AddressSanitizer needs the
+// addresses of the page that copies of LaneMM share, and is first.
 function EngineStartAbove: Boolean;
 var
   Low: TLowKeys;
 begin
+  if (@SanitizerStart <> nil) and ForeignIsForProcess then
+    SanitizerStart;
   if not Process.StaysLoaded then
     Exit(EngineStart);
   LowKeysTake(Low);
