@@ -214,6 +214,14 @@ selfcompile: #: the Free Pascal compiler on LaneMM compiles itself; every file c
 	@sh tools/need.sh fpc sources
 	@sh tools/selfcompile.sh
 
+test-suite: #: a sample of Free Pascal's own test suite: the same plainly and with LaneMM
+	@sh tools/need.sh fpc gcc sources
+	@JOBS=2 sh tests/suite/run.sh --sample --modes "- debug hard"
+
+fpc-suite: #: all of it that can run, in seven modes; takes an hour
+	@sh tools/need.sh fpc gcc sources
+	@sh tests/suite/run.sh --modes "- debug debug,guard=pages hard leaks erase=free lean"
+
 bench-quick: ## first numbers against other memory managers
 	@sh tools/need.sh fpc
 	-@sh tools/need.sh mimalloc
@@ -386,7 +394,7 @@ clean: #: removes build/, and compiled units that lie beside their sources
 	find src lib -name '*.o' -exec rm {} +
 
 .PHONY: security seeds test-planted test-lazarus test-all test-long test-roots test-roots-12 test-roots-13
-.PHONY: test-frameworks help demo demo-windows demos test test-release test-checked test-pure core core-pure test-programs test-pprof
+.PHONY: test-suite fpc-suite test-frameworks help demo demo-windows demos test test-release test-checked test-pure core core-pure test-programs test-pprof
 .PHONY: matrix test-matrix test-windows-page test-casts test-refused test-together mutants faults test-faults fuzz test-fuzz soak
 .PHONY: test-pages pages test-leakview test-yield stress selfcompile bench bench-quick bench-c lib install uninstall test-c callcount lines lock-sections model lint
 .PHONY: test-start core-lean test-boxes test-servers test-live lanemm test-lanemm delphi-syntax lint-test classes histogram docs clean
