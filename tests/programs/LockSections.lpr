@@ -623,7 +623,7 @@ end;
 begin
   Process.PurgeState := NoPurgeThread;
   Process.PurgeDelayMs := MaxInt; // no purge by the clock: Purge does it, and the runs are alike
-  Process.HugeFrom := 0; // the rest of a block's last huge page would be a run of another length
+  LaneMM_Configure('huge=0'); // the rest of a huge page would be a run of another length
   if not StepsPrepare then
   begin
     WriteLn('the code of LaneMM.Lock is not as expected');
