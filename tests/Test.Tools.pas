@@ -116,6 +116,7 @@ type
   TQuietTest = class(TLaneTest)
   strict private
     KeptDelay: Cardinal;
+    HadNoThread: Boolean; // for purges; none is started then
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -705,8 +706,10 @@ end;
 
 const
   // Values of Process.PurgeState: see LaneMM.Purge.
+  NotStarted = 0;
   Running = 1;
   Parked = 2;
+  Refused = 3;
 
 // Purges until LaneMM's own thread has nothing to do and parks, if it runs.
 procedure AwaitParkedPurgeThread;
@@ -731,10 +734,14 @@ begin
   // No call wakes a thread that seems to run: one that parks late would take it for the end of its
   // long wait, and purge.
   CompareAndSwap(Process.PurgeState, Parked, Running);
+  // One that a call of the test starts would purge at its first look, at any moment.
+  HadNoThread := CompareAndSwap(Process.PurgeState, NotStarted, Refused);
 end;
 
 procedure TQuietTest.TearDown;
 begin
+  if HadNoThread then
+    CompareAndSwap(Process.PurgeState, Refused, NotStarted);
   Process.PurgeDelayMs := KeptDelay;
   AwaitParkedPurgeThread;
 end;

@@ -156,7 +156,7 @@ begin
   Before := Process.OsCalls[ocHuge];
   DensityIsHigh;
   AssertTrue('a measure', Process.MeasuredAt <> 0);
-  AtMost(Before + 256, Process.OsCalls[ocHuge], 'calls'); // some of the purge thread
+  AtMost(Before + 128, Process.OsCalls[ocHuge], 'calls');
   for Index := 0 to High(Stacks) do
   begin
     AssertTrue('and not any more', OsCommit(Stacks[Index], Size));

@@ -580,7 +580,7 @@ begin
   P := Get(Size);
   ReallocMem(P, Size div 5);
   FreeMem(Other);
-  AtLeast(18, Slices, 'slices that count'); // and 16 until a sweep
+  Same(18 + 16, Slices, 'slices that count');
   Region^.Data.Limit := 100;
   ReturnNilIfGrowHeapFails := True;
   AssertTrue('grown', ReallocMem(P, Size) <> nil);
