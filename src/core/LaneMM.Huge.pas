@@ -117,6 +117,12 @@ begin
   Result := Part * Limit shr PartBits;
 end;
 
+// Returns one page of a sample that has one of each Step.
+function SampledPage(P: PByte; Step, Index: NativeUInt): PNativeUInt;
+begin
+  Result := PNativeUInt(P + (Index * Step + Spread(Index, Step)) * OsPageSize);
+end;
+
 function WrittenPages(P: PByte; PageCount, Most: NativeUInt): NativeUInt;
 var
   Step, Index: NativeUInt;
@@ -128,7 +134,7 @@ begin
     Exit;
   Step := PageCount div Most;
   for Index := 0 to Most - 1 do
-    if not PageIsZero(PNativeUInt(P + (Index * Step + Spread(Index, Step)) * OsPageSize)) then
+    if not PageIsZero(SampledPage(P, Step, Index)) then
       Inc(Result);
 end;
 
@@ -223,6 +229,12 @@ begin
     Result := MostMeasured;
 end;
 
+// Returns whether a block can be read, as far as it is measured.
+function CanMeasure(Span: PSpan): Boolean;
+begin
+  Result := OsCanRead(Span^.Start, MeasuredPages(Span) * OsPageSize);
+end;
+
 // Returns true if a block is written densely, as far as it is measured.
 function BlockIsDense(Span: PSpan): Boolean;
 var
@@ -236,11 +248,26 @@ begin
 end;
 
 // Returns whether a block that was new, without a promise of zeros, holds zeros alone, as far as it
-// is read: it was filled with them, or not touched.
+// is read: it was filled with them, or not touched. The system is asked for each page: its answer
+// for a whole block would take page tables for all of it.
 function BlockIsBlank(Span: PSpan): Boolean;
+var
+  PageCount, Sample, Index: NativeUInt;
+  Page: PNativeUInt;
 begin
-  Result := Span^.IsZero
-    and (WrittenPages(Span^.Start, Span^.BlockSize div OsPageSize, BlankSample) = 0);
+  if not Span^.IsZero then
+    Exit(False);
+  PageCount := Span^.BlockSize div OsPageSize;
+  Sample := BlankSample;
+  if Sample > PageCount then
+    Sample := PageCount;
+  for Index := 0 to Sample - 1 do
+  begin
+    Page := SampledPage(Span^.Start, PageCount div Sample, Index);
+    if not OsCanRead(Page, OsPageSize) or not PageIsZero(Page) then
+      Exit(False);
+  end;
+  Result := True;
 end;
 
 procedure EndProbe;
@@ -259,7 +286,7 @@ end;
 procedure LookAtProbe(Span: PSpan);
 begin
   Inc(Process.LargeLooks);
-  if (Span^.Kind <> skLarge) or not OsCanRead(Span^.Start, MeasuredPages(Span) * OsPageSize) then
+  if (Span^.Kind <> skLarge) or not CanMeasure(Span) then
     EndProbe
   else if BlockIsDense(Span) then
   begin
@@ -293,6 +320,8 @@ begin
     Exit;
   if Span = Process.LargeProbe then
     EndProbe;
+  if not CanMeasure(Span) then
+    Exit;
   if BlockIsDense(Span) or BlockIsBlank(Span) then
     CountDense
   else

@@ -27,6 +27,7 @@ type
     procedure MeasureMakesFewCallsOfTheSystem;
     procedure PagesThatTheProgramProtectsAreNotRead;
     procedure ProbeWithAPageThatTheProgramProtectsIsNotRead;
+    procedure FreedBlockWithAProtectedPageIsNotRead;
     {$endif}
     procedure SampleOfPagesIsSpreadOverAll;
     procedure LargerPagesHaveNoHugeOnes;
@@ -179,6 +180,32 @@ begin
   AssertTrue('no probe now', Process.LargeProbe = nil);
   AssertTrue('and not any more', OsCommit(P, Size));
   FreeMem(P);
+end;
+
+// A page that the sample of its start has not, and all of it.
+procedure THugeTests.FreedBlockWithAProtectedPageIsNotRead;
+const
+  Size = 256 * SliceSize; // more than is measured
+  Parts: array[0..2] of record
+    Offset, Size: NativeUInt;
+  end = ((Offset: 0; Size: OsPageSize), (Offset: Size div 2; Size: Size div 2),
+    (Offset: 0; Size: Size));
+var
+  P: PByte;
+  Index: Integer;
+begin
+  for Index := 0 to High(Parts) do
+  begin
+    GetMem(P, Size);
+    FillChar(P^, Size, 0);
+    AssertTrue('protected', OsForbid(P + Parts[Index].Offset, Parts[Index].Size));
+    ArenaSpan(P)^.IsZero := True;
+    Process.LargeProbe := ArenaSpan(P);
+    HugeEnd(ArenaSpan(P));
+    AssertTrue('no probe now', Process.LargeProbe = nil);
+    AssertTrue('and not any more', OsCommit(P, Size));
+    FreeMem(P);
+  end;
 end;
 {$endif}
 
