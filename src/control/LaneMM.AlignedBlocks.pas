@@ -94,19 +94,14 @@ end;
 // Returns whether blocks with this alignment can be had; False after a line. A value below
 // BlockAlignment becomes that.
 function CanAlign(var Alignment: NativeUInt): Boolean;
-const
-  Wrong: ShortString =
-    'LaneMM: an aligned block: not allocated, the alignment is no power of two up to 1 MB'#10;
-  NotInstalled: ShortString =
-    'LaneMM: an aligned block: not allocated, LaneMM is not the memory manager'#10;
 begin
   Result := IsPowerOfTwo(Alignment) and (Alignment <= MostAlignment);
   if not Result then
-    ReportSay(@Wrong[1], Length(Wrong))
+    ReportSayLine('an aligned block: not allocated, the alignment is no power of two up to 1 MB')
   else if not WatchIsInstalled then
   begin
     Result := False;
-    ReportSay(@NotInstalled[1], Length(NotInstalled));
+    ReportSayLine('an aligned block: not allocated, LaneMM is not the memory manager');
   end;
   if Alignment < BlockAlignment then
     Alignment := BlockAlignment;
@@ -189,15 +184,12 @@ end;
 // ---------------------------------------------------------------------------- all blocks
 
 function AlignmentEnter(Alignment: NativeUInt): Boolean;
-const
-  Line: ShortString =
-    'LaneMM: LaneMM_EnterAlignment: not done, the alignment is not 16, 32 or 64'#10;
 begin
   Result := IsPowerOfTwo(Alignment) and (Alignment shr LeastAlignShift <> 0)
     and (Alignment shr (MostAlignShift + 1) = 0);
   if not Result then
   begin
-    ReportSay(@Line[1], Length(Line));
+    ReportSayLine('LaneMM_EnterAlignment: not done, the alignment is not 16, 32 or 64');
     Exit;
   end;
   FetchAdd(Debug.Aligned[FloorLog2(Alignment)], 1);

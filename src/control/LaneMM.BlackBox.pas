@@ -208,20 +208,6 @@ begin
     OsFileDelete(@Box.Path);
 end;
 
-procedure SayRefused(const Box: TBlackBox);
-var
-  Text: TText;
-begin
-  if not TextOpen(Text, OsPageSize) then
-    Exit;
-  TextAdd(Text, 'LaneMM: no black box: ');
-  TextAddChars(Text, @Box.Path);
-  TextAdd(Text, ' cannot be written');
-  TextAdd(Text, LineEnd);
-  TextWrite(Text, OsStandardError);
-  TextClose(Text);
-end;
-
 // Makes the file of this process and maps it.
 function OpenBox(var Box: TBlackBox): Boolean;
 const
@@ -238,7 +224,7 @@ begin
   Result := Box.Map <> nil;
   if not Result then
   begin
-    SayRefused(Box);
+    TextSay('no black box: ', @Box.Path, ' cannot be written');
     Exit;
   end;
   BoxFindModules(Box.State);

@@ -33,8 +33,7 @@ type
   TVerbs = record
     Thread: Cardinal;        //< racy    number of the thread that answers; 0: none. Another thread
                              //  that reads it finds that it is not the one
-    Answer: PAnsiChar;       //< owner   its text so far
-    Length: NativeUInt;      //< owner   the length of that
+    Answer: TText;           //< owner   its text so far
     Outcome: TPageOutcome;   //< owner   how it ends
     FileCount: Cardinal;     //< owner   files written for it
     IsChanged: Boolean;      //< owner   settings were read that are not applied yet
@@ -46,30 +45,15 @@ var
 
 // ---------------------------------------------------------------------------- the answer
 
-procedure AddSome(Text: PAnsiChar; Length: NativeUInt);
-begin
-  if Length > NativeUInt(AnswerBytes - 1 - Verbs.Length) then
-    Length := AnswerBytes - 1 - Verbs.Length;
-  Move(Text^, Verbs.Answer[Verbs.Length], Length);
-  Inc(Verbs.Length, Length);
-  Verbs.Answer[Verbs.Length] := #0;
-end;
-
 procedure Add(const Text: ShortString);
 begin
-  AddSome(@Text[1], Length(Text));
+  TextAdd(Verbs.Answer, Text);
 end;
 
 procedure AddBytes(const Name: ShortString; Bytes: NativeUInt);
-var
-  Text: TText;
 begin
-  if not TextOpen(Text, OsPageSize) then
-    Exit;
-  TextAdd(Text, Name);
-  TextAddBytes(Text, Bytes);
-  AddSome(Text.Start, Text.Length);
-  TextClose(Text);
+  Add(Name);
+  TextAddBytes(Verbs.Answer, Bytes);
 end;
 
 procedure Fail(const Text: ShortString);
@@ -96,7 +80,7 @@ begin
     Inc(Text, System.Length(Prefix));
     Dec(Length, System.Length(Prefix));
   end;
-  AddSome(Text, Length);
+  TextAddSome(Verbs.Answer, Text, Length);
   if Kind = tkFile then
     Add(LineEnd);
 end;
@@ -263,7 +247,7 @@ var
 begin
   Verbs.Outcome := poWrongWords;
   Add('unknown report `');
-  AddSome(Value, TextLength(Value));
+  TextAddChars(Verbs.Answer, Value);
   Add('`; known: ');
   for Number := 0 to LastReport do
   begin
@@ -374,9 +358,7 @@ end;
 
 function VerbsObey(Words, Answer: PAnsiChar): TPageOutcome;
 begin
-  Answer^ := #0;
-  Verbs.Answer := Answer;
-  Verbs.Length := 0;
+  TextOpenAt(Verbs.Answer, Answer, AnswerBytes);
   Verbs.Outcome := poDone;
   Verbs.FileCount := 0;
   Report.Tell := Tell;

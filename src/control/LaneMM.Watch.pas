@@ -604,15 +604,13 @@ end;
 // An exit procedure of the program: it runs before cmem and the like are finalized and install the
 // entries that they found.
 procedure SaySuccessor;
-const
-  Line: ShortString = 'LaneMM: another memory manager was installed after it, such as cmem or'
-    + ' heaptrc; the settings apply only to calls that this manager passes on'#10;
 var
   Manager: TMemoryManager;
 begin
   ExitProc := Control.NextExit;
   if SettingsAreChanged and not IsInstalled(Manager) then
-    ReportSay(@Line[1], Length(Line));
+    ReportSayLine('another memory manager was installed after it, such as cmem or heaptrc; the'
+      + ' settings apply only to calls that this manager passes on');
 end;
 
 procedure WatchForSuccessor;

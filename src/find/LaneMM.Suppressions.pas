@@ -12,10 +12,8 @@ unit LaneMM.Suppressions;
 
 interface
 
-
 uses
   LaneMM.Snapshot;
-
 
 type
   /// How a suppression matches a block.

@@ -235,9 +235,8 @@ end;
 
 procedure FindSites(var State: TBoxState);
 var
-  Index: Cardinal;
   Site: PSite;
-  Count, Bytes: NativeUInt;
+  Count: NativeUInt;
 begin
   State.InUse.Count := 0;
   State.Peak.Count := 0;
@@ -247,15 +246,14 @@ begin
   FillChar(State.Threads.Sums, SizeOf(State.Threads.Sums), 0);
   if LoadAcquire(Observe.SiteKeys) = 0 then
     Exit;
-  for Index := 0 to SiteLimit - 1 do
-  begin
-    Site := SiteAt(Index);
-    if (Site = nil) or (Site^.Kind <> siAllocation) then
-      Continue;
-    BoxTopAdd(State.InUse, NativeUInt(Site), HeldBytes(Site));
-    Inc(State.HeldBytes, HeldBytes(Site));
-    BoxTopAdd(State.Peak, NativeUInt(Site), PeakHeldBytes(Site, Count));
-  end;
+  Site := nil;
+  while SiteNext(Site) do
+    if Site^.Kind = siAllocation then
+    begin
+      BoxTopAdd(State.InUse, NativeUInt(Site), HeldBytes(Site));
+      Inc(State.HeldBytes, HeldBytes(Site));
+      BoxTopAdd(State.Peak, NativeUInt(Site), PeakHeldBytes(Site, Count));
+    end;
   ListAdd(State.Sites, State.InUse);
   ListAdd(State.Sites, State.Peak);
   Observe.HoldBlocks;

@@ -111,15 +111,14 @@ end;
 
 procedure Choose(var List: TList; Kinds: TSiteKinds);
 var
-  Index: Cardinal;
   Site: PSite;
   Count: NativeUInt;
 begin
   List.Kinds := Kinds;
-  for Index := 0 to SiteLimit - 1 do
+  Site := nil;
+  while SiteNext(Site) do
   begin
-    Site := SiteAt(Index);
-    if (Site = nil) or not (Site^.Kind in Kinds) then
+    if not (Site^.Kind in Kinds) then
       Continue;
     Count := LoadAcquire(Site^.Count);
     Inc(List.AllSites);

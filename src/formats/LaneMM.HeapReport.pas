@@ -109,16 +109,12 @@ end;
 
 procedure ChooseSites(const Profile: TProfile; Report: THeapReport; out List: TEntries);
 var
-  Index: Cardinal;
   Entry: TEntry;
 begin
   OpenList(List);
   Entry := Default(TEntry);
-  for Index := 0 to SiteLimit - 1 do
+  while ProfileNext(Profile, Entry.Site) do
   begin
-    Entry.Site := ProfileSite(Profile, Index);
-    if Entry.Site = nil then
-      Continue;
     Entry.Count := ProfileValue(Profile, Entry.Site, Values[Report].Count);
     Entry.Bytes := ProfileValue(Profile, Entry.Site, Values[Report].Bytes);
     if Entry.Bytes > 0 then
@@ -152,11 +148,9 @@ var
   Part: TSitePart;
 begin
   All := Default(TEntries);
-  for Index := 0 to SiteLimit - 1 do
+  Site := nil;
+  while ProfileNext(Profile, Site) do
   begin
-    Site := ProfileSite(Profile, Index);
-    if Site = nil then
-      Continue;
     SitePartFirst(Profile, Site, Part);
     if Part.Item <> nil then
       repeat

@@ -88,7 +88,8 @@ var
 begin
   JsonOpen(Text, 'retainers', '[');
   Rank := 0;
-  while (Rank < MostRetainers) and LeakRetainer(List, Index, Rank, Path) do
+  Path := nil;
+  while (Rank < MostRetainers) and LeakRetainer(List, Index, Path) do
   begin
     AddJsonRetainer(Text, List, Path);
     Inc(Rank);

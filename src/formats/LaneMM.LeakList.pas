@@ -8,11 +8,9 @@ unit LaneMM.LeakList;
 
 interface
 
-
 uses
   LaneMM.Text, LaneMM.BacktraceText, LaneMM.Unwind, LaneMM.Places, LaneMM.Retainers,
   LaneMM.Snapshot;
-
 
 const
   /// Maximum number of links of a chain of retainers that are reported.
@@ -66,10 +64,10 @@ function LeakGroup(const List: TLeakList; Index: Cardinal): PGroup;
 /// Returns the place of the group at Index with most bytes after Last, or of all if Last is nil;
 /// nil when there is none.
 function LeakPlace(const List: TLeakList; Index: Cardinal; Last: PPlace): PPlace;
-/// Finds a chain of retainers of the group at Index, by descending bytes, Rank from 0; Path is its
-/// last link. A cycle is found once, for all that it retains. False when there is none.
-function LeakRetainer(const List: TLeakList; Index, Rank: Cardinal;
-  out Path: PRetainerPath): Boolean;
+/// Moves Path, the last link of a chain of retainers of the group at Index, to the next one by
+/// descending bytes, from nil to the first; returns whether there is one. A cycle is found once,
+/// for all that it retains.
+function LeakRetainer(const List: TLeakList; Index: Cardinal; var Path: PRetainerPath): Boolean;
 /// Returns the number of blocks of the group at Index in all these chains.
 function LeakRetainedCount(const List: TLeakList; Index: Cardinal): NativeUInt;
 /// Lists the groups above the last link of Path, outermost first; of a cycle its links, back to the
@@ -294,55 +292,42 @@ end;
 
 // ---------------------------------------------------------------------------- retainers
 
-// Returns True if the path has blocks, and retainers, a container or a cycle to report.
-function SaysWho(Path: PRetainerPath): Boolean;
+// Returns True if the path is one of the group at Index that has blocks, and retainers, a container
+// or a cycle to report.
+function SaysWho(const List: TLeakList; Index: Cardinal; Path: PRetainerPath): Boolean;
 begin
-  Result := (Path^.Count > 0)
+  Result := (Path^.Group = List.Order[Index]) and (Path^.Count > 0)
     and ((Path^.Parent <> NoPath) or (Path^.Container <> 0) or Path^.IsCycle);
 end;
 
-function LeakRetainer(const List: TLeakList; Index, Rank: Cardinal;
-  out Path: PRetainerPath): Boolean;
+// Without retainers there are no paths.
+function LeakRetainer(const List: TLeakList; Index: Cardinal; var Path: PRetainerPath): Boolean;
 var
   Candidate, Last: PRetainerPath;
   Number: NativeInt;
 begin
+  Last := Path;
   Path := nil;
-  Last := nil;
-  if List.HasRetainers then
-    repeat
-      Path := nil;
-      for Number := 1 to NativeInt(List.Retainers.PathCount) - 1 do
-      begin
-        Candidate := List.Retainers.Paths + Number;
-        if (Candidate^.Group <> List.Order[Index]) or not SaysWho(Candidate) then
-          Continue;
-        // Only paths after the last one: of fewer bytes, or as many and a higher number.
-        if ((Last = nil) or (Candidate^.Bytes < Last^.Bytes)
-          or (Candidate^.Bytes = Last^.Bytes) and (Candidate > Last))
-          and ((Path = nil) or (Candidate^.Bytes > Path^.Bytes)) then
-          Path := Candidate;
-      end;
-      Last := Path;
-      Dec(Rank);
-    until (Path = nil) or (Rank = High(Rank));
+  for Number := 1 to NativeInt(List.Retainers.PathCount) - 1 do
+  begin
+    Candidate := List.Retainers.Paths + Number;
+    // Only paths after the last one: of fewer bytes, or as many and a higher number.
+    if SaysWho(List, Index, Candidate) and ((Last = nil) or (Candidate^.Bytes < Last^.Bytes)
+      or (Candidate^.Bytes = Last^.Bytes) and (Candidate > Last))
+      and ((Path = nil) or (Candidate^.Bytes > Path^.Bytes)) then
+      Path := Candidate;
+  end;
   Result := Path <> nil;
 end;
 
 function LeakRetainedCount(const List: TLeakList; Index: Cardinal): NativeUInt;
 var
-  Candidate: PRetainerPath;
   Number: NativeInt;
 begin
   Result := 0;
-  if not List.HasRetainers then
-    Exit;
   for Number := 1 to NativeInt(List.Retainers.PathCount) - 1 do
-  begin
-    Candidate := List.Retainers.Paths + Number;
-    if (Candidate^.Group = List.Order[Index]) and SaysWho(Candidate) then
-      Inc(Result, Candidate^.Count);
-  end;
+    if SaysWho(List, Index, List.Retainers.Paths + Number) then
+      Inc(Result, List.Retainers.Paths[Number].Count);
 end;
 
 procedure AddLink(var Chain: TChain; Group: Cardinal);
@@ -489,14 +474,10 @@ begin
   case Group^.Kind of
     coObject:
       ClassAddName(Text, Group^.ClassId);
-    coAnsiString:
-      TextAdd(Text, 'AnsiString');
-    coUnicodeString:
-      TextAdd(Text, 'UnicodeString');
-    coDynamicArray:
-      TextAdd(Text, 'dynamic array');
     coUnknown:
       AddSizes(Text, Group);
+  else
+    TextAddChars(Text, ContentsNames[Group^.Kind]);
   end;
   if Group^.Region = 0 then
     Exit;

@@ -39,8 +39,7 @@ begin
   FieldsOpen(Fields);
   FieldCount(Fields, fiBlocks, Count, 'block');
   FieldCount(Fields, fiSize, Bytes, 'byte');
-  MessageAdd(Text, Message, Fields);
-  FieldsClose(Fields);
+  MessageEnd(Text, Message, Fields);
 end;
 
 procedure AddRetainer(var Text: TText; const List: TLeakList; Path: PRetainerPath);
@@ -50,6 +49,7 @@ const
 var
   Fields: TFields;
   Chain: TChain;
+  Message: TMessage;
 begin
   LeakChain(List, Path, Chain);
   FieldsOpen(Fields);
@@ -57,14 +57,13 @@ begin
   FieldStart(Fields, fiRetainer);
   LeakAddChain(Fields.Values, List, Chain);
   FieldEnd(Fields, fiRetainer);
+  Message := Messages[Path^.Container <> 0];
   if Path^.IsCycle then
   begin
     FieldChars(Fields, fiText, CycleNames[LeakCycleHasInterface(List, Path)]);
-    MessageAdd(Text, msLeakCycle, Fields);
-  end
-  else
-    MessageAdd(Text, Messages[Path^.Container <> 0], Fields);
-  FieldsClose(Fields);
+    Message := msLeakCycle;
+  end;
+  MessageEnd(Text, Message, Fields);
 end;
 
 procedure AddRetainers(var Text: TText; const List: TLeakList; Index: Cardinal);
@@ -75,8 +74,9 @@ var
   Fields: TFields;
 begin
   Rank := 0;
+  Path := nil;
   Rest := LeakRetainedCount(List, Index);
-  while (Rank < ShownRetainers) and LeakRetainer(List, Index, Rank, Path) do
+  while (Rank < ShownRetainers) and LeakRetainer(List, Index, Path) do
   begin
     AddRetainer(Text, List, Path);
     Dec(Rest, Path^.Count);
@@ -86,8 +86,7 @@ begin
     Exit;
   FieldsOpen(Fields);
   FieldNumber(Fields, fiCount, Rest);
-  MessageAdd(Text, msMoreRetainers, Fields);
-  FieldsClose(Fields);
+  MessageEnd(Text, msMoreRetainers, Fields);
 end;
 
 procedure AddTexts(var Text: TText; Group: PGroup);
@@ -108,8 +107,7 @@ begin
   if Group^.Count > Group^.ExampleCount then
     TextAdd(Fields.Values, ', ...');
   FieldEnd(Fields, fiText);
-  MessageAdd(Text, msLeakTexts, Fields);
-  FieldsClose(Fields);
+  MessageEnd(Text, msLeakTexts, Fields);
 end;
 
 // Adds a line of bytes at Address.
@@ -193,8 +191,7 @@ begin
   FieldCount(Fields, fiSize, Place^.Bytes, 'byte');
   FieldName(Fields, fiNumber, Place^.Number);
   FieldName(Fields, fiThread, Place^.Thread);
-  MessageAdd(Text, msLeakStack, Fields);
-  FieldsClose(Fields);
+  MessageEnd(Text, msLeakStack, Fields);
   AddTree(Text, List, Place);
   if not Report.HidesContents then
     AddDump(Text, Place);
@@ -252,8 +249,7 @@ begin
   FieldStart(Fields, fiClass);
   LeakAddName(Fields.Values, List, Group);
   FieldEnd(Fields, fiClass);
-  MessageAdd(Text, msLeakGroup, Fields);
-  FieldsClose(Fields);
+  MessageEnd(Text, msLeakGroup, Fields);
   AddTexts(Text, Group);
   if Group^.Retained > Group^.Bytes then
     AddCounts(Text, msLeakRetains, Group^.Count, Group^.Retained);
@@ -267,8 +263,7 @@ var
 begin
   FieldsOpen(Fields);
   FieldCount(Fields, fiBlocks, Number, 'block');
-  MessageAdd(Text, Message, Fields);
-  FieldsClose(Fields);
+  MessageEnd(Text, Message, Fields);
 end;
 
 // Adds how many blocks the table of backtraces had no space for.
@@ -279,8 +274,7 @@ begin
   FieldsOpen(Fields);
   FieldNumber(Fields, fiCount, (List.Snapshot.Places^.LostCount * 100
     + NativeUInt(List.Blocks - 1)) div List.Blocks);
-  MessageAdd(Text, msPlacesLost, Fields);
-  FieldsClose(Fields);
+  MessageEnd(Text, msPlacesLost, Fields);
 end;
 
 procedure AddNotes(var Text: TText; const List: TLeakList);
@@ -328,15 +322,12 @@ procedure LeakTextAddMost(var Text: TText; const List: TLeakList);
 const
   ShownMost = 3;
 var
-  Index: Cardinal;
+  Index: NativeInt;
 begin
   AddCounts(Text, msMostUsed, List.Blocks, List.Bytes);
-  Index := 0;
-  while (Index < List.Count) and (Index < ShownMost) do
-  begin
-    LeakTextAddGroup(Text, List, Index);
-    Inc(Index);
-  end;
+  for Index := 0 to NativeInt(List.Count) - 1 do
+    if Index < ShownMost then
+      LeakTextAddGroup(Text, List, Index);
   if (List.PlaceCount = 0) and not IsSet(opStacks) and not Debug.IsStarted then
     AddNote(Text, msPlacesAdvice, List.Blocks);
 end;
@@ -371,16 +362,15 @@ begin
     FieldStart(Fields, fiGroup);
     GroupAddName(Fields.Values, Total^.Group);
     FieldEnd(Fields, fiGroup);
-    MessageAdd(Text, msLeakTotal, Fields);
+    MessageEnd(Text, msLeakTotal, Fields);
   end
   else
   begin
     FieldStart(Fields, fiRegion);
     GroupAddRegion(Fields.Values, Total^.Group);
     FieldEnd(Fields, fiRegion);
-    MessageAdd(Text, msLeakRegion, Fields);
+    MessageEnd(Text, msLeakRegion, Fields);
   end;
-  FieldsClose(Fields);
 end;
 
 // Adds the largest totals of allocation groups and regions, and the sum of the others.

@@ -11,10 +11,8 @@ unit LaneMM.Leaks;
 
 interface
 
-
 uses
   LaneMM.Text, LaneMM.Snapshot, LaneMM.LeakList;
-
 
 /// Reports the blocks in use of the allocation groups First to Last, if there are any. Returns
 /// their number.
@@ -62,10 +60,8 @@ uses
   LaneMM.LeakText, LaneMM.MostUsed, LaneMM.Pause, LaneMM.Roots, LaneMM.Suppressions;
 
 procedure LeaksSayNoMemory;
-const
-  Line: ShortString = 'LaneMM: no memory for the report of leaks'#10;
 begin
-  ReportSay(@Line[1], Length(Line));
+  ReportSayLine('no memory for the report of leaks');
 end;
 
 procedure WriteText(const List: TLeakList);

@@ -278,8 +278,6 @@ end;
 
 // Returns whether threads, stacks and variables can be found; False after a line.
 function CanFindRoots: Boolean;
-const
-  Line: ShortString = 'LaneMM: leaks since a checkpoint are unknown: /proc is not mounted'#10;
 var
   Mapping: TOsMapping;
   Seen: NativeUInt;
@@ -288,7 +286,7 @@ begin
   OsVisitThreads(SeeOwn, @Seen);
   Result := (Seen <> 0) and OsFindRegion(NativeUInt(@Mapping), Mapping);
   if not Result then
-    ReportSay(@Line[1], Length(Line));
+    ReportSayLine('leaks since a checkpoint are unknown: /proc is not mounted');
 end;
 
 // Search is all zero but for its fields: nothing of an ended routine lies between them.

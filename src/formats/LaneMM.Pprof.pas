@@ -238,12 +238,9 @@ begin
   AddMapping(Writer);
   for Index := 0 to Profile.Symbols.Count - 1 do
     AddLocation(Writer, Profile.Symbols, @Profile.Symbols.Items[Index], Index + 1);
-  for Index := 0 to SiteLimit - 1 do
-  begin
-    Site := ProfileSite(Profile, Index);
-    if Site <> nil then
-      AddSite(Writer, Profile, Site);
-  end;
+  Site := nil;
+  while ProfileNext(Profile, Site) do
+    AddSite(Writer, Profile, Site);
 end;
 
 // ---------------------------------------------------------------------------- gzip

@@ -104,23 +104,9 @@ begin
   end;
 end;
 
-procedure SayWhere(const Path: TText; IsWritten: Boolean);
-var
-  Text: TText;
-begin
-  if not TextOpen(Text, OsPageSize) then
-    Exit;
-  if IsWritten then
-    TextAdd(Text, 'LaneMM: profile written to ')
-  else
-    TextAdd(Text, 'LaneMM: cannot write profile ');
-  TextAddChars(Text, Path.Start);
-  TextAdd(Text, LineEnd);
-  TextWrite(Text, OsStandardError);
-  TextClose(Text);
-end;
-
 procedure WriteFile(var Report: TReport; const Text: TText; Name, Extension: PAnsiChar);
+const
+  Outcomes: array[Boolean] of ShortString = ('cannot write profile ', 'profile written to ');
 var
   Path: TText;
   Ending: ShortString;
@@ -129,7 +115,7 @@ begin
   Ending := Suffix(Name, Extension, Report.Number);
   IsWritten := TextOpen(Path, OsPageSize) and LogFileCreate(Text, Ending, Path);
   if not (IsWritten and Report.IsQuiet) then
-    SayWhere(Path, IsWritten);
+    TextSay(Outcomes[IsWritten], Path.Start, '');
   if IsWritten then
     DeleteOlder(Path, Ending, Name, Extension, Report.Number)
   else
@@ -234,14 +220,6 @@ begin
   CloseAll(Report);
 end;
 
-// Says that there was nothing to write.
-procedure SayEmpty;
-const
-  Line: ShortString = 'LaneMM: no profile written: no block was sampled'#10;
-begin
-  ReportSay(@Line[1], Length(Line));
-end;
-
 function ProfileWrite: Boolean;
 var
   Report: TReport;
@@ -250,7 +228,7 @@ begin
   WriteAll(Report);
   if IsSet(opProfile) and (LoadAcquire(Observe.AllocatedBytes) = 0)
     and not (IsSet(opHtml) or IsSet(opJson)) then // these are written without samples, too
-    SayEmpty;
+    ReportSayLine('no profile written: no block was sampled');
   Result := Report.IsWritten;
 end;
 

@@ -91,8 +91,8 @@ const
 function ProfileOpen(out Profile: TProfile; Kind: TProfileKind): Boolean;
 /// Frees the symbols and unmaps the files.
 procedure ProfileClose(var Profile: TProfile);
-/// Returns the site at Index of the table, below SiteLimit, if it belongs to the profile; else nil.
-function ProfileSite(const Profile: TProfile; Index: Cardinal): PSite;
+/// Moves Site to the next one of the profile, from nil to the first; returns whether there is one.
+function ProfileNext(const Profile: TProfile; var Site: PSite): Boolean;
 /// Reads the frames of a site that reports show, see BacktraceFold; at least one.
 procedure ProfileReadStack(const Profile: TProfile; Site: PSite; out Stack: TBacktrace);
 /// Returns the values that the profile has now: those of leaks only when leaks were looked for.
@@ -128,11 +128,12 @@ const
   Members: array[TProfileKind] of set of TSiteKind = ([siShardMiss..siRemoteFree], [siGrowth],
     [siAllocation]);
 
-function ProfileSite(const Profile: TProfile; Index: Cardinal): PSite;
+function ProfileNext(const Profile: TProfile; var Site: PSite): Boolean;
 begin
-  Result := nil;
-  if Odd(Profile.Sites[Index div 32] shr (Index mod 32)) then
-    Result := SiteAt(Index);
+  repeat
+    Result := SiteNext(Site);
+  until not Result
+    or Odd(Profile.Sites[SiteIndex(Site) div 32] shr (SiteIndex(Site) mod 32));
 end;
 
 // Collects the sites; returns the number of their frames.
@@ -142,28 +143,25 @@ var
   Site: PSite;
 begin
   Result := 0;
-  for Index := 0 to SiteLimit - 1 do
-  begin
-    Site := SiteAt(Index);
-    if (Site = nil) or not (Site^.Kind in Members[Profile.Kind]) then
-      Continue;
-    Profile.Sites[Index div 32] := Profile.Sites[Index div 32] or Cardinal(1) shl (Index mod 32);
-    Inc(Result, Site^.Stack.Count);
-  end;
+  Site := nil;
+  while SiteNext(Site) do
+    if Site^.Kind in Members[Profile.Kind] then
+    begin
+      Index := SiteIndex(Site);
+      Profile.Sites[Index div 32] := Profile.Sites[Index div 32] or Cardinal(1) shl (Index mod 32);
+      Inc(Result, Site^.Stack.Count);
+    end;
 end;
 
 procedure AddFrames(var Profile: TProfile);
 var
-  Index, Frame: Cardinal;
+  Frame: Cardinal;
   Site: PSite;
 begin
-  for Index := 0 to SiteLimit - 1 do
-  begin
-    Site := ProfileSite(Profile, Index);
-    if Site <> nil then
-      for Frame := 0 to Site^.Stack.Count - 1 do
-        SymbolsAdd(Profile.Symbols, Site^.Stack.Frames[Frame]);
-  end;
+  Site := nil;
+  while ProfileNext(Profile, Site) do
+    for Frame := 0 to Site^.Stack.Count - 1 do
+      SymbolsAdd(Profile.Symbols, Site^.Stack.Frames[Frame]);
 end;
 
 // Returns blocks of the site at the peak, or their bytes.
@@ -208,17 +206,13 @@ end;
 // than those allocated, of which another thread may add some meanwhile.
 procedure ReadValues(var Profile: TProfile);
 var
-  Index: Cardinal;
   Site: PSite;
   Value: TProfileValue;
 begin
-  for Index := 0 to SiteLimit - 1 do
-  begin
-    Site := ProfileSite(Profile, Index);
-    if Site <> nil then
-      for Value := ValueRanges[Profile.Kind].Last downto ValueRanges[Profile.Kind].First do
-        Profile.Values^[Index, Value] := ValueNow(Site, Value);
-  end;
+  Site := nil;
+  while ProfileNext(Profile, Site) do
+    for Value := ValueRanges[Profile.Kind].Last downto ValueRanges[Profile.Kind].First do
+      Profile.Values^[SiteIndex(Site), Value] := ValueNow(Site, Value);
 end;
 
 procedure AddSample(const Sample: TSample; Context: Pointer);
@@ -300,16 +294,12 @@ end;
 
 function ProfileSum(const Profile: TProfile; Value: TProfileValue): UInt64;
 var
-  Index: Cardinal;
   Site: PSite;
 begin
   Result := 0;
-  for Index := 0 to SiteLimit - 1 do
-  begin
-    Site := ProfileSite(Profile, Index);
-    if Site <> nil then
-      Inc(Result, ProfileValue(Profile, Site, Value));
-  end;
+  Site := nil;
+  while ProfileNext(Profile, Site) do
+    Inc(Result, ProfileValue(Profile, Site, Value));
 end;
 
 procedure SitePartFirst(const Profile: TProfile; Site: PSite; out Part: TSitePart);

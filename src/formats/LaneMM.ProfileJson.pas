@@ -42,16 +42,12 @@ type
 // Returns the samples of all sites.
 function AllSamples: UInt64;
 var
-  Index: Cardinal;
   Site: PSite;
 begin
   Result := 0;
-  for Index := 0 to SiteLimit - 1 do
-  begin
-    Site := SiteAt(Index);
-    if Site <> nil then
-      Inc(Result, LoadAcquire(Site^.Samples));
-  end;
+  Site := nil;
+  while SiteNext(Site) do
+    Inc(Result, LoadAcquire(Site^.Samples));
 end;
 
 // Returns the standard error of the bytes allocated, as a share: of n samples with one mean
@@ -261,15 +257,12 @@ end;
 procedure AddSites(var Text: TText; const Profile: TProfile; Line: PTimeLine;
   var List: TClassList);
 var
-  Index: Cardinal;
   Site: PSite;
 begin
   JsonOpen(Text, 'sites', '[');
-  for Index := 0 to SiteLimit - 1 do
+  Site := nil;
+  while ProfileNext(Profile, Site) do
   begin
-    Site := ProfileSite(Profile, Index);
-    if Site = nil then
-      Continue;
     JsonOpenLine(Text);
     JsonOpen(Text, 'stack', '[');
     ProfileAddStack(Text, Profile, Site);

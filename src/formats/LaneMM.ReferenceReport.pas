@@ -23,8 +23,6 @@ uses
 // Adds what a block holds, of a string its beginning, too.
 procedure AddContents(var Text: TText; const Block: TBlockInfo);
 const
-  Names: array[TContentsKind] of PAnsiChar = ('data', '', 'AnsiString', 'UnicodeString',
-    'dynamic array');
   MostText = 40;
 var
   Contents: TContents;
@@ -33,7 +31,7 @@ begin
   if Contents.Kind = coObject then
     ClassAddName(Text, Contents.ClassId)
   else
-    TextAddChars(Text, Names[Contents.Kind]);
+    TextAddChars(Text, ContentsNames[Contents.Kind]);
   TextAdd(Text, ' of ');
   TextAddCount(Text, Block.RequestedSize, 'byte');
   if not (Contents.Kind in [coAnsiString, coUnicodeString]) or Report.HidesContents then
@@ -108,8 +106,7 @@ begin
   FieldStart(Fields, fiClass);
   AddContents(Fields.Values, Block);
   FieldEnd(Fields, fiClass);
-  MessageAdd(Text, msReference, Fields);
-  FieldsClose(Fields);
+  MessageEnd(Text, msReference, Fields);
   AddStack(Text, msReferenceBlock, Symbolizer, Block);
   if HasHolder then
     AddStack(Text, msReferenceOutside, Symbolizer, Holder);
@@ -152,8 +149,7 @@ begin
   FieldCount(Fields, fiBlocks, Found.Outside, 'block');
   if Found.Step > 1 then
     MessageAdd(Text, msReferenceSample, Fields);
-  MessageAdd(Text, msHereStack, Fields);
-  FieldsClose(Fields);
+  MessageEnd(Text, msHereStack, Fields);
   BacktraceAddText(Text, Symbolizer, Here);
   SymbolizerClose(Symbolizer);
 end;
@@ -171,8 +167,7 @@ begin
   FieldStart(Fields, fiRegion);
   GroupAddRegion(Fields.Values, Group);
   FieldEnd(Fields, fiRegion);
-  MessageAdd(Event.Text, msReferences, Fields);
-  FieldsClose(Fields);
+  MessageEnd(Event.Text, msReferences, Fields);
   AddItems(Event.Text, Found);
   EventClose(Event);
 end;

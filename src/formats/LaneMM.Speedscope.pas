@@ -43,15 +43,12 @@ end;
 
 procedure FoldedAdd(var Text: TText; const Profile: TProfile; Value: TProfileValue);
 var
-  Index: Cardinal;
   Site: PSite;
   Amount: UInt64;
 begin
-  for Index := 0 to SiteLimit - 1 do
+  Site := nil;
+  while ProfileNext(Profile, Site) do
   begin
-    Site := ProfileSite(Profile, Index);
-    if Site = nil then
-      Continue;
     Amount := ProfileValue(Profile, Site, Value);
     if Amount > 0 then
       FoldSite(Text, Profile, Site, Amount);
@@ -62,33 +59,33 @@ end;
 
 procedure AddSamples(var Text: TText; const Profile: TProfile);
 var
-  Index: Cardinal;
+  Site: PSite;
 begin
   JsonOpen(Text, 'samples', '[');
-  for Index := 0 to SiteLimit - 1 do
-    if ProfileSite(Profile, Index) <> nil then
-    begin
-      JsonAddComma(Text);
-      TextAdd(Text, '[');
-      ProfileAddStack(Text, Profile, ProfileSite(Profile, Index));
-    end;
+  Site := nil;
+  while ProfileNext(Profile, Site) do
+  begin
+    JsonAddComma(Text);
+    TextAdd(Text, '[');
+    ProfileAddStack(Text, Profile, Site);
+  end;
   TextAdd(Text, ']');
 end;
 
 procedure AddWeights(var Text: TText; const Profile: TProfile; Value: TProfileValue);
 var
-  Index: Cardinal;
+  Site: PSite;
   Sum, Weight: UInt64;
 begin
   Sum := 0;
   JsonOpen(Text, 'weights', '[');
-  for Index := 0 to SiteLimit - 1 do
-    if ProfileSite(Profile, Index) <> nil then
-    begin
-      Weight := ProfileValue(Profile, ProfileSite(Profile, Index), Value);
-      Inc(Sum, Weight);
-      JsonAddItem(Text, Weight);
-    end;
+  Site := nil;
+  while ProfileNext(Profile, Site) do
+  begin
+    Weight := ProfileValue(Profile, Site, Value);
+    Inc(Sum, Weight);
+    JsonAddItem(Text, Weight);
+  end;
   TextAdd(Text, ']');
   JsonAddNumber(Text, 'startValue', 0);
   JsonAddNumber(Text, 'endValue', Sum);

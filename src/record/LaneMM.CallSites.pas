@@ -104,8 +104,9 @@ function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace)
 function SiteFindFreed(SizeClass, AllocStack: Cardinal; const Stack: TBacktrace): PSite;
 /// Returns the index of a site, below SiteLimit.
 function SiteIndex(Site: PSite): Cardinal;
-/// Returns the site at Index, below SiteLimit; nil when the entry is unused or not yet described.
-function SiteAt(Index: Cardinal): PSite;
+/// Moves Site to the next one that is described, from nil to the first; returns whether there is
+/// one.
+function SiteNext(var Site: PSite): Boolean;
 /// Counts one event in Events and returns its sampling weight: the number of events that it stands
 /// for, 0 to skip it. The first 65,536 events weigh 1; later, one event of 16, at irregular
 /// distances, weighs 16.
@@ -197,7 +198,7 @@ begin
   Site^.AllocStack := Key.AllocStack;
   BacktracePin(Key.AllocStack);
   Site^.Stack := Stack;
-  // Release: the description before the flag. Pairs with SiteAt.
+  // Release: the description before the flag. Pairs with SiteNext.
   StoreRelease(Site^.IsReady, 1);
 end;
 
@@ -267,16 +268,26 @@ begin
   Result := Site - PSite(Observe.Sites);
 end;
 
-function SiteAt(Index: Cardinal): PSite;
+function SiteNext(var Site: PSite): Boolean;
+var
+  Keys: PKeys;
+  Index: Cardinal;
 begin
-  Result := nil;
-  if (LoadAcquire(Observe.SiteKeys) = 0)
-    or (LoadAcquire(PKeys(Observe.SiteKeys)^[Index]) = 0) then
-    Exit;
-  Result := PSite(Observe.Sites) + Index;
-  // Acquire: the description before the flag. Pairs with Describe.
-  if LoadAcquire(Result^.IsReady) = 0 then
-    Result := nil;
+  Keys := PKeys(LoadAcquire(Observe.SiteKeys));
+  if Keys = nil then
+    Exit(False);
+  Index := 0;
+  if Site <> nil then
+    Index := SiteIndex(Site) + 1;
+  Site := PSite(Observe.Sites) + Index;
+  // The keys first: they are dense. Acquire: the description before the flag. Pairs with Describe.
+  while (Index < SiteLimit)
+    and ((LoadAcquire(Keys^[Index]) = 0) or (LoadAcquire(Site^.IsReady) = 0)) do
+  begin
+    Inc(Index);
+    Inc(Site);
+  end;
+  Result := Index < SiteLimit;
 end;
 
 procedure AddThread(Site: PSite; Thread: NativeUInt);

@@ -30,6 +30,11 @@ type
     Length: NativeUInt;   //< characters or elements
   end;
 
+const
+  /// Names of the contents; of an object its class says more.
+  ContentsNames: array[TContentsKind] of PAnsiChar = ('data', 'object', 'AnsiString',
+    'UnicodeString', 'dynamic array');
+
 /// Recognizes the contents of Block; Kind is coUnknown for any other data.
 procedure ContentsRead(const Block: TBlockInfo; out Contents: TContents);
 /// ContentsRead of a block that is being freed: strings and arrays have no reference left.

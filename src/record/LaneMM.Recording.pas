@@ -75,20 +75,6 @@ begin
   Result := LoadAcquire(Recording.Recorder) <> 0;
 end;
 
-procedure Say(const Recorder: TRecorder; const What, Rest: ShortString);
-var
-  Text: TText;
-begin
-  if not TextOpen(Text, OsPageSize) then
-    Exit;
-  TextAdd(Text, What);
-  TextAddChars(Text, @Recorder.Path);
-  TextAdd(Text, Rest);
-  TextAdd(Text, LineEnd);
-  TextWrite(Text, OsStandardError);
-  TextClose(Text);
-end;
-
 // ---------------------------------------------------------------------------- the file
 
 procedure AddNumber(var Recorder: TRecorder; Number: UInt64);
@@ -130,7 +116,7 @@ begin
     OsFileClose(Handle);
   if Result then
     Exit;
-  Say(Recorder^, 'LaneMM: the recording ends: ', ' cannot be written');
+  TextSay('the recording ends: ', @Recorder^.Path, ' cannot be written');
   Close(Recorder);
 end;
 
@@ -145,7 +131,7 @@ begin
   if not WritePart(Recorder) then
     Exit;
   if Reason = reLimit then
-    Say(Recorder^, 'LaneMM: the recording ends, it is as long as `record:most`: ', '');
+    TextSay('the recording ends, it is as long as `record:most`: ', @Recorder^.Path, '');
   Close(Recorder);
 end;
 
@@ -306,7 +292,7 @@ end;
 function CreateFile(const Recorder: TRecorder): Boolean;
 const
   Magic: PAnsiChar = RecordMagic;
-  Refused: ShortString = 'LaneMM: nothing is recorded: ';
+  Refused: ShortString = 'nothing is recorded: ';
 var
   Handle: TOsFile;
   Head: TRecordHead;
@@ -315,7 +301,7 @@ begin
   if Handle >= 0 then
   begin
     OsFileClose(Handle);
-    Say(Recorder, Refused, ' exists; %p in a name is the number of the process');
+    TextSay(Refused, @Recorder.Path, ' exists; %p in a name is the number of the process');
     Exit(False);
   end;
   Move(Magic^, Head.Magic, SizeOf(Head.Magic));
@@ -326,7 +312,7 @@ begin
   if Handle >= 0 then
     OsFileClose(Handle);
   if not Result then
-    Say(Recorder, Refused, ' cannot be written');
+    TextSay(Refused, @Recorder.Path, ' cannot be written');
 end;
 
 function RecordingStart: Boolean;

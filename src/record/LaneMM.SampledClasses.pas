@@ -23,11 +23,9 @@ const
   /// Entries of a table.
   SiteClassLimit = 16384;
 
-  /// Class numbers that are no addresses of class records: other contents, and their order.
+  /// The class number of contents that are not known. A number below the kinds of contents is one
+  /// of them, a larger one the address of a class record.
   OtherClass = 0;
-  AnsiStringClass = 1;
-  UnicodeStringClass = 2;
-  ArrayClass = 3;
 
 type
   PSiteClass = ^TSiteClass;
@@ -36,7 +34,7 @@ type
     Key: TAtomicWord;      //< shared  hash of site and class; 0: unused
     IsReady: TAtomicWord;  //< shared  1: the next two are written
     Site: PSite;           //< const   the call site
-    ClassId: NativeUInt;   //< const   address of the class record, or one of the numbers above
+    ClassId: NativeUInt;   //< const   address of the class record, or Ord of a TContentsKind
     Count: TAtomicWord;    //< shared  blocks allocated; before SiteClassesOpen those freed
     Bytes: TAtomicWord;    //< shared  their bytes
     InUseCount: NativeUInt; //< owner  of Count, blocks in use, after SiteClassesOpen
@@ -144,14 +142,9 @@ end;
 
 function NumberOf(const Contents: TContents): NativeUInt;
 begin
-  case Contents.Kind of
-    coObject: Result := Contents.ClassId;
-    coAnsiString: Result := AnsiStringClass;
-    coUnicodeString: Result := UnicodeStringClass;
-    coDynamicArray: Result := ArrayClass;
-  else
-    Result := OtherClass;
-  end;
+  Result := Contents.ClassId;
+  if Contents.Kind <> coObject then
+    Result := Ord(Contents.Kind);
 end;
 
 procedure ClassesAddFreed(P: Pointer; const Sample: TSample);
@@ -261,24 +254,22 @@ begin
 end;
 
 procedure ClassIdAddName(var Text: TText; ClassId: NativeUInt);
-const
-  Names: array[OtherClass..ArrayClass] of PAnsiChar = ('other', 'AnsiString', 'UnicodeString',
-    'dynamic array');
 begin
-  if ClassId > ArrayClass then
+  if ClassId > Ord(High(TContentsKind)) then
     ClassAddName(Text, ClassId)
+  else if ClassId = OtherClass then
+    TextAdd(Text, 'other')
   else
-    TextAddChars(Text, Names[ClassId]);
+    TextAddChars(Text, ContentsNames[TContentsKind(ClassId)]);
 end;
 
 function ClassIdKind(ClassId: NativeUInt): PAnsiChar;
 const
-  Kinds: array[OtherClass..ArrayClass] of PAnsiChar = ('other', 'string', 'string', 'array');
+  Kinds: array[TContentsKind] of PAnsiChar = ('other', 'object', 'string', 'string', 'array');
 begin
-  if ClassId > ArrayClass then
-    Result := 'object'
-  else
-    Result := Kinds[ClassId];
+  if ClassId > Ord(High(TContentsKind)) then
+    ClassId := Ord(coObject);
+  Result := Kinds[TContentsKind(ClassId)];
 end;
 
 end.

@@ -21,10 +21,8 @@ unit LaneMM.Sampler;
 
 interface
 
-
 uses
   LaneMM.Layout, LaneMM.Types;
-
 
 /// Creates the table and the heap; returns whether both exist.
 function SamplerStart: Boolean;

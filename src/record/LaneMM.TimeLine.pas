@@ -114,18 +114,10 @@ begin
   StoreRelease(Observe.TimeLineStepMs, 2 * LoadAcquire(Observe.TimeLineStepMs));
 end;
 
-function InUseOf(Site: PSite): NativeUInt;
-begin
-  if (Site <> nil) and (Site^.Kind = siAllocation) then
-    Result := Remaining(Site^.Bytes, Site^.FreedBytes)
-  else
-    Result := 0;
-end;
-
 procedure AddPoint(Line: PTimeLine);
 var
   Point: ^TPoint;
-  Index: Cardinal;
+  Site: PSite;
 begin
   if Line^.Count = MostPoints then
     Thin(Line);
@@ -135,8 +127,11 @@ begin
   Point^.InUseBytes := LoadAcquire(Observe.InUseBytes);
   Point^.AllocatedBytes := LoadAcquire(Observe.AllocatedBytes);
   Point^.Committed := BackedSlices * SliceSize;
-  for Index := 0 to SiteLimit - 1 do
-    Line^.Sites[Line^.Count][Index] := InUseOf(SiteAt(Index));
+  FillChar(Line^.Sites[Line^.Count], SizeOf(TPointSites), 0);
+  Site := nil;
+  while SiteNext(Site) do
+    if Site^.Kind = siAllocation then
+      Line^.Sites[Line^.Count][SiteIndex(Site)] := Remaining(Site^.Bytes, Site^.FreedBytes);
   Inc(Line^.Count);
   StoreRelease(Observe.TimeLineMs, OsNowMs);
 end;

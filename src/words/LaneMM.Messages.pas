@@ -103,6 +103,8 @@ procedure FieldChars(var Fields: TFields; Field: TField; Value: PAnsiChar);
 
 /// Adds the message with its fields replaced by their values, and a line end.
 procedure MessageAdd(var Text: TText; Message: TMessage; const Fields: TFields);
+/// MessageAdd, then FieldsClose.
+procedure MessageEnd(var Text: TText; Message: TMessage; var Fields: TFields);
 /// Returns the name of a message, as MessageSet takes it.
 function MessageName(Message: TMessage): PAnsiChar;
 /// Replaces the text of the message Name; nil restores the original. Copies NewText, which ends
@@ -401,6 +403,12 @@ begin
     Inc(Part);
   end;
   TextAdd(Text, LineEnd);
+end;
+
+procedure MessageEnd(var Text: TText; Message: TMessage; var Fields: TFields);
+begin
+  MessageAdd(Text, Message, Fields);
+  FieldsClose(Fields);
 end;
 
 function MessageName(Message: TMessage): PAnsiChar;

@@ -82,6 +82,8 @@ var
 function ReportTaken(Kind: TTellKind; Text: PAnsiChar; Length: NativeUInt): Boolean;
 /// Passes a message to that tool, or prints it to stderr.
 procedure ReportSay(Message: PAnsiChar; Length: NativeUInt);
+/// ReportSay of `LaneMM: `, Line and the end of the line, at most 240 characters.
+procedure ReportSayLine(const Line: ShortString);
 
 implementation
 
@@ -97,6 +99,18 @@ procedure ReportSay(Message: PAnsiChar; Length: NativeUInt);
 begin
   if not ReportTaken(tkMessage, Message, Length) then
     OsFileWrite(OsStandardError, Message, Length); // no signal where nothing reads it
+end;
+
+procedure ReportSayLine(const Line: ShortString);
+const
+  Prefix: ShortString = 'LaneMM: ';
+var
+  Whole: array[0..High(Byte)] of AnsiChar;
+begin
+  Move(Prefix[1], Whole, Length(Prefix));
+  Move(Line[1], Whole[Length(Prefix)], Length(Line));
+  Whole[Length(Prefix) + Length(Line)] := #10;
+  ReportSay(@Whole, Length(Prefix) + Length(Line) + 1);
 end;
 
 end.

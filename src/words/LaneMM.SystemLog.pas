@@ -86,24 +86,13 @@ begin
   TextClose(Message);
 end;
 
-procedure SayFailure;
-var
-  Notice: TText;
-begin
-  TextOpen(Notice, 2 * OsPageSize);
-  TextAdd(Notice, 'LaneMM: ');
-  TextAddChars(Notice, Socket);
-  TextAdd(Notice, ', the socket of the system''s log, cannot be written; reports go to stderr'#10);
-  TextWrite(Notice, OsStandardError);
-  TextClose(Notice);
-end;
-
 function SystemLogSend(const Text: TText): Boolean;
 begin
   Result := SendLines(Text);
   // Any order: a count.
   if not Result and (FetchAdd(Report.SystemLogFailures, 1) = 0) then
-    SayFailure;
+    TextSay('', Socket,
+      ', the socket of the system''s log, cannot be written; reports go to stderr');
 end;
 
 end.

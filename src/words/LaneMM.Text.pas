@@ -77,6 +77,8 @@ procedure TextAddFolder(var Text: TText; Path: PAnsiChar);
 function TextFileName(Path: PAnsiChar): PAnsiChar;
 /// Writes the text, in one system call if the system takes it whole; returns whether it did all.
 function TextWrite(const Text: TText; Handle: TOsFile): Boolean;
+/// Prints a line to stderr: `LaneMM: `, Before, Path and After; nothing without memory.
+procedure TextSay(const Before: ShortString; Path: PAnsiChar; const After: ShortString);
 
 implementation
 
@@ -373,6 +375,20 @@ end;
 function TextWrite(const Text: TText; Handle: TOsFile): Boolean;
 begin
   Result := OsFileWrite(Handle, Text.Start, Text.Length);
+end;
+
+procedure TextSay(const Before: ShortString; Path: PAnsiChar; const After: ShortString);
+var
+  Text: TText;
+begin
+  TextOpen(Text, 2 * OsPageSize);
+  TextAdd(Text, 'LaneMM: ');
+  TextAdd(Text, Before);
+  TextAddChars(Text, Path);
+  TextAdd(Text, After);
+  TextAdd(Text, LineEnd);
+  TextWrite(Text, OsStandardError);
+  TextClose(Text);
 end;
 
 end.

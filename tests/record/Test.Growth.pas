@@ -97,13 +97,13 @@ end;
 // The calls at all sites.
 function TGrowthTests.Counted: Int64;
 var
-  Index: Cardinal;
+  Site: PSite;
 begin
   GrowthFlush;
   Result := 0;
-  for Index := 0 to SiteLimit - 1 do
-    if SiteAt(Index) <> nil then
-      Inc(Result, SiteAt(Index)^.Count);
+  Site := nil;
+  while SiteNext(Site) do
+    Inc(Result, Site^.Count);
 end;
 
 procedure TGrowthTests.ReportMeanwhileCountsEachCallOnce;

@@ -246,16 +246,13 @@ end;
 // Bytes of sampled blocks that are in use.
 function SampledBytes: Int64;
 var
-  Index: Cardinal;
   Site: PSite;
 begin
   Result := 0;
-  for Index := 0 to SiteLimit - 1 do
-  begin
-    Site := SiteAt(Index);
-    if (Site <> nil) and (Site^.Kind = siAllocation) then
+  Site := nil;
+  while SiteNext(Site) do
+    if Site^.Kind = siAllocation then
       Inc(Result, Int64(Site^.Bytes) - Int64(Site^.FreedBytes));
-  end;
 end;
 
 procedure TLockProfileTests.DebugBlocksAreInTheProfileWhileTheyAreInUse;
