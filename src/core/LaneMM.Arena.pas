@@ -123,7 +123,7 @@ end;
 
 function FrontierIsScarce: Boolean;
 begin
-  Result := (LoadAcquire(Process.Refused) <> 0) or (FrontierSlices >= Process.SavingFrom);
+  Result := FrontierSlices >= Process.SavingFrom;
 end;
 
 function FrontierCanBack(Size: NativeUInt): Boolean;
@@ -268,6 +268,7 @@ end;
 
 procedure NoteRefusal;
 begin
+  Process.SavingFrom := 0;
   // Full barrier: a run is cold before the value, or its taker sees the value. Pairs with
   // ShardsUncharge.
   CompareAndSwap(Process.Refused, 0, RefusedOnce);

@@ -672,8 +672,8 @@ begin
   Result := LoadAcquire(Process.PurgesHeld) <> 0;
 end;
 
-// Purges a range, and ends its charge once the system has refused memory. While a thread may read
-// it, the next trim does so.
+// Purges a range, and ends its charge where the system charges for it or has refused memory. While
+// a thread may read it, the next trim does so.
 function Purge(P: PByte; Size: NativeUInt): Boolean;
 begin
   if LoadAcquire(Process.Refused) = 0 then

@@ -318,6 +318,8 @@ begin
   Process.SavingFrom := SavingFromDefault;
   OsMemory(Process.MostBytes, ChargesUntouched);
   Process.HasSpare := not ChargesUntouched;
+  if ChargesUntouched then
+    Process.Refused := RefusedAndUncharged; // no run is cold yet
   CpuCount := OsCpuCount;
   Process.ShardCount := ShardCountFor(CpuCount);
   if Process.Abandoned = nil then

@@ -402,8 +402,9 @@ type
         MostBytes: NativeUInt;                      //< const  what the system can back at most
         HasSpare: Boolean;                          //< const  large blocks that moved get spare
                                                     //  slices: the system does not charge for them
-        SavingFrom: NativeUInt;                     //< const  addresses are scarce when all arenas
-                                                    //  have handed out so many slices
+        SavingFrom: NativeUInt;                     //< racy  addresses are scarce when all arenas
+                                                    //  have handed out so many slices; 0 once the
+                                                    //  system has refused any
         Bell: PNativeUInt;                          //< const  a word that other processes change;
                                                     //  a child process has another one there
         Previous: TMemoryManager;                   //< const   the manager installed before
@@ -462,7 +463,8 @@ type
                                                     //  refused addresses or memory, and purges
                                                     //  give back the charge from then on;
                                                     //  RefusedAndUncharged when the cold runs of
-                                                    //  before have given theirs
+                                                    //  before have given theirs, and at the start
+                                                    //  where untouched memory is charged
         PurgeThread: Cardinal;                      //< racy  number of the purge thread, or 0; it
                                                     //  writes it itself. A pause with an old value
                                                     //  waits for its answer until the time is up

@@ -1,12 +1,14 @@
 /* Out of memory: ENOMEM, nothing lost, and all can be had again.
  *
- *   limits [data]
+ *   limits [data|charge]
  *
  * The address space is limited before the program starts: it starts itself once more. With `data`,
- * the memory for data is limited while the program runs. */
+ * the memory for data is limited while the program runs; with `charge` it was limited before, to
+ * 200 MB, and mappings of others find room in what is free. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -79,8 +81,40 @@ static int limit_me(int count, char **arguments) {
   return 1;
 }
 
+/* Frees 120 MB of blocks; returns whether others can then map 90 MB of the 200. */
+static int is_room_for_others(size_t size) {
+  int count = 120 * MB / (int)size;
+  for (int i = 0; i < count; i++) {
+    blocks[i] = malloc(size);
+    if (blocks[i] == NULL)
+      return 0;
+    content_write(blocks[i], size, (uint64_t)i);
+  }
+  give_all(count, size);
+  malloc_trim(0);
+  void *mapping = mmap(NULL, 90 * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return mapping != MAP_FAILED && munmap(mapping, 90 * MB) == 0;
+}
+
+static int leave_room(void) {
+  static const size_t sizes[] = {MB, 100, 5000, MB};
+  struct rlimit limit;
+  getrlimit(RLIMIT_DATA, &limit);
+  promise("memory for data is limited", limit.rlim_cur < 210ull * MB);
+  blocks = calloc(120 * MB / 100, sizeof *blocks);
+  for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    char text[80];
+    snprintf(text, sizeof text, "free blocks of %zu bytes leave room for others", sizes[i]);
+    promise(text, is_room_for_others(sizes[i]));
+  }
+  promise("blocks keep their content", is_kept);
+  return counts();
+}
+
 int main(int count, char **arguments) {
   check_use_all();
+  if (count > 1 && strcmp(arguments[1], "charge") == 0)
+    return leave_room();
   int code = limit_me(count, arguments);
   if (code != 0)
     return code;

@@ -307,6 +307,7 @@ export FORKS=20
 # A tool that asks each process of the machine (lanemm ps) would have it make other calls.
 run confined release env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=live=0 "$out/confined"
 run limits data env "LD_PRELOAD=$lib/liblanemm.so" "$out/limits" data
+run limits charge sh -c 'ulimit -d 200000; LD_PRELOAD=$0 exec "$1" charge' "$lib/liblanemm.so" "$out/limits"
 run background release env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=background "$out/background" "$root/$out/plugin.so"
 run background leaks env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=background,quiet,leaks,leaks:exit=9 "$out/background"
 run background sampled env "LD_PRELOAD=$lib/liblanemm.so" \
