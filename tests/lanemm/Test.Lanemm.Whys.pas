@@ -18,6 +18,10 @@ type
     procedure APackedRecordIsAHolder;
     procedure AnAddressHasItsLinks;
     procedure WhatAloneHoldsMemoryIsATree;
+    procedure WhatNothingLeadsToIsInTheTree;
+    procedure TheTreeIsAReport;
+    procedure TheTreeIsAPage;
+    procedure TwoTreesAreCompared;
     procedure ACoreFileHasTheSameWays;
     procedure WhatIsNotThereIsNamed;
   end;
@@ -25,7 +29,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry;
+  SysUtils, fpJson, testregistry;
 
 // 10 of them are held by leaks.
 procedure TWhyTests.BlocksOfAClassAreCountedByTheirWays;
@@ -81,6 +85,75 @@ begin
     + '       2,000     93.8 KB        -> Planted.TAlpha'#10
     + '           1    100.0 KB  variable PLANTED.PAIR -> Planted.TBeta'#10
     + '           1    100.0 KB    -> data'#10, Printed);
+end;
+
+procedure TWhyTests.WhatNothingLeadsToIsInTheTree;
+var
+  Tree: TJSONArray;
+  Group, Leaks: Int64;
+  Index: Integer;
+begin
+  StartAndStop('./Planted leak', '');
+  Ask(Format('why %d --json', [Planted.Id]));
+  Group := Item(Answer, 'groups', 'name', 'nothing').Int64s['group'];
+  Tree := Answer.Arrays['retainerTree'];
+  Index := 0;
+  while (Index < Tree.Count) and (Tree.Objects[Index].Int64s['group'] <> Group) do
+    Inc(Index);
+  Same(0, Tree.Objects[Index].Int64s['parent'], 'it is a root');
+  Leaks := Item(Answer, 'groups', 'name', 'nothing').Int64s['retained'];
+  Ask(Format('report %d leaks --json', [Planted.Id]));
+  Same(Answer.Int64s['bytes'], Leaks, 'bytes of all leaks');
+end;
+
+procedure TWhyTests.TheTreeIsAReport;
+var
+  Each: TJSONEnum;
+  Blocks, Bytes: Int64;
+  Tree: string;
+begin
+  StartAndStop('./Planted held', '');
+  Ask(Format('why %d --json', [Planted.Id]));
+  CheckEquals('held', Answer.Strings['topic']);
+  Same(281 * 1024 + 256, Item(Answer, 'groups', 'name', 'Planted.TGamma').Int64s['retained'], 'with what they hold');
+  Same(297 * 1024 + 256, Item(Answer, 'groups', 'name', 'variable PLANTED.KEPT').Int64s['retained'], 'of a variable');
+  Blocks := 0;
+  Bytes := 0;
+  for Each in Answer.Arrays['retainerTree'] do
+  begin
+    Check(TJSONObject(Each.Value).Int64s['parent'] <= Each.KeyNum, 'each is behind its parent');
+    Inc(Blocks, TJSONObject(Each.Value).Int64s['blocks']);
+    Inc(Bytes, TJSONObject(Each.Value).Int64s['bytes']);
+  end;
+  Same(Blocks, Answer.Int64s['blocks'], 'blocks of all rows');
+  Same(Bytes, Answer.Int64s['bytes'], 'bytes of all rows');
+  Tree := Answer.Arrays['retainerTree'].AsJSON;
+  Ask(Format('why %d --json', [Planted.Id]));
+  CheckEquals(Tree, Answer.Arrays['retainerTree'].AsJSON, 'the same again');
+  Call(Format('why %d TAlpha --json', [Planted.Id]));
+  Refused(2, 'without `TAlpha`');
+end;
+
+procedure TWhyTests.TheTreeIsAPage;
+begin
+  StartAndStop('./Planted held', '');
+  CallWell(Format('why %d --html', [Planted.Id]));
+  Has('<!DOCTYPE html>', Printed);
+  Has('"variable PLANTED.PAIR -> Planted.TBeta"', Printed);
+end;
+
+procedure TWhyTests.TwoTreesAreCompared;
+begin
+  StartAndStop('./Planted stop', '');
+  CallWell(Format('why %d --json', [Planted.Id]));
+  WriteText('before.held', Printed);
+  StartAndStop('./Planted held', '');
+  CallWell(Format('why %d --json', [Planted.Id]));
+  WriteText('after.held', Printed);
+  CallWell(Format('diff %0:sbefore.held %0:safter.held', [Built]));
+  Has('Planted.TGamma', Printed);
+  Has('2,000', Printed);
+  HasNot('PLANTED.KEPT', Printed);
 end;
 
 procedure TWhyTests.ACoreFileHasTheSameWays;

@@ -22,9 +22,9 @@ const read=file=>fs.readFileSync(file,"utf8");
 const speedscopeOf=folder=>JSON.parse(read(fs.readdirSync(path.join(out,folder))
   .filter(name=>/_heap\..*speedscope.json$/.test(name)).map(name=>path.join(out,folder,name))[0]));
 
-// A page with other data.
-function pageWith(name,data){
-  const page=read(fileOf("after",".html")),mark='id="data">';
+// A page with other data: one of profiles, or that of another folder.
+function pageWith(name,data,folder="after"){
+  const page=read(fileOf(folder,".html")),mark='id="data">';
   const start=page.indexOf(mark)+mark.length,end=page.indexOf("</script>",start);
   const file=path.join(out,name+".html");
   fs.writeFileSync(file,page.slice(0,start)+JSON.stringify(data).replace(/</g,"\\u003c")
@@ -477,6 +477,121 @@ async function leaks(){
   await close(clean);
 }
 
+// The rows of a tree, as they are shown.
+const rowsOf=page=>page.$$eval("tbody tr",rows=>rows.map(row=>({depth:row.depth,name:row.row.name,
+  bytes:row.cells[0].querySelector("span span, span").firstChild.textContent})));
+const layout=(page,name)=>page.$$eval("fieldset input",(all,name)=>
+  all.find(input=>input.value==name).click(),name);
+const inRow=(page,read)=>active(page,`element=>{const row=element.closest("tr");return ${read};}`);
+// What a tree of a report has to show where all is open: roots first, by retained size.
+function expectedRows(report){
+  const below=[[]],names=new Map(report.groups.map(group=>[group.group,group.name]));
+  const total=number=>report.retainerTree[number-1].bytes+
+    below[number].reduce((sum,inner)=>sum+total(inner),0);
+  report.retainerTree.forEach((path,i)=>{below[i+1]=[];below[path.parent].push(i+1);});
+  const rows=(numbers,depth)=>numbers.map(number=>({number,
+    bytes:total(number),name:names.get(report.retainerTree[number-1].group)}))
+    .sort((a,b)=>b.bytes-a.bytes||(a.name<b.name?-1:1))
+    .flatMap(row=>[{depth,name:row.name,bytes:amountOf(row.bytes)},
+      ...rows(below[row.number],depth+1)]);
+  return rows(below[0],0);
+}
+async function openAll(page){
+  await page.focus("tbody button");
+  const rows=(await rowsOf(page)).filter(row=>row.depth==0).length;
+  for(let i=0;i<rows;i++){
+    await page.keyboard.press("*");
+    while(await inRow(page,"row.nextSibling&&row.nextSibling.depth>0"))
+      await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+  }
+}
+const clean=async page=>{
+  const violations=await page.evaluate(async()=>(await axe.run()).violations.map(one=>one.id));
+  check(page.label+": the tree is accessible",violations.length==0,violations);
+};
+
+// The tree of leaks, by the keys alone.
+async function leakTree(){
+  const report=JSON.parse(read(fileOf("leaks",".json"))),expected=expectedRows(report);
+  const page=await open(fileOf("leaks",".html"));
+  await page.addScriptTag({path:axe});
+  await layout(page,"tree");
+  same("the tree is no picture",0,await page.$eval(".picture",picture=>picture.offsetHeight));
+  await openAll(page);
+  same("roots first, by retained size",JSON.stringify(expected),JSON.stringify(await rowsOf(page)));
+  await page.keyboard.press("Home");
+  same("Home leads to the first row",expected[0].name,await inRow(page,"row.row.name"));
+  await page.keyboard.press("ArrowLeft");
+  same("Left closes a row",expected.filter(row=>row.depth==0).length,(await rowsOf(page)).length);
+  await page.keyboard.press("ArrowRight");
+  same("Right opens it",expected[1].name,(await rowsOf(page))[1].name);
+  await page.keyboard.press("ArrowDown");
+  same("Down leads to what it retains",1,await inRow(page,"row.depth"));
+  same("the details are those of the row",expected[1].name,await text(page,".side h2"));
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("ArrowLeft");
+  same("Left leads up",0,await inRow(page,"row.depth"));
+  await page.keyboard.press("ArrowLeft");
+  await page.type("#find","taccount");
+  same("a search opens the rows above","Sessions.TAccount",await text(page,"tr.found .text"));
+  await clean(page);
+  await page.screenshot({path:path.join(out,"pictures","leak-tree.png")});
+  await close(page);
+}
+
+// What holds the memory of a process: the tree of `lanemm why`.
+async function held(){
+  const report=JSON.parse(read(fileOf("held",".json"))),page=await open(fileOf("held",".html"));
+  await page.addScriptTag({path:axe});
+  check("what holds memory is no leak",/^Planted: blocks in use$/.test(await page.title()),
+    await page.title());
+  await openAll(page);
+  const rows=await rowsOf(page),kept=rows.findIndex(row=>row.name=="variable PLANTED.KEPT");
+  same("the tree of lanemm why",JSON.stringify(expectedRows(report)),JSON.stringify(rows));
+  same("from a variable to what it alone holds","0 variable PLANTED.KEPT,1 dynamic array,"
+    +"2 Planted.TGamma,3 Planted.TAlpha",
+    rows.slice(kept,kept+4).map(row=>`${row.depth} ${row.name}`).join());
+  check("no call stacks are missed",!/setting stacks/.test(await text(page,".side")));
+  await clean(page);
+  await page.focus("tbody button");
+  await page.keyboard.press("Home");
+  await page.screenshot({path:path.join(out,"pictures","held-tree.png")});
+  await choose(page,"classes");
+  same("a variable is no class",undefined,await cell(page,"variable PLANTED.KEPT",0));
+  await close(page);
+}
+
+// 50,000 leaks below 50 others, of 10,050 chains; siblings of one size are in the order of their names.
+async function manyLeaks(){
+  const groups=[],retainerTree=[],add=(name,blocks,bytes)=>groups.push({group:groups.length,name,blocks,
+    bytes,retained:bytes,texts:[],retainers:[],places:[]})-1;
+  const inner=Array.from({length:200},(_,i)=>add("Many.TInner"+(1000-i),250,250*32));
+  for(let root=0;root<50;root++){
+    const parent=retainerTree.push({parent:0,group:add("Many.TRoot"+root,1,64+root),blocks:1,
+      bytes:64+root,cycle:false});
+    for(const group of inner)
+      retainerTree.push({parent,group,blocks:5,bytes:5*32,cycle:false});
+  }
+  const sum=what=>groups.reduce((sum,group)=>sum+group[what],0),none={blocks:0,bytes:0};
+  const page=await open(pageWith("many",{program:"Many",process:1,time:0,topic:"leaks",blocks:sum("blocks"),
+    bytes:sum("bytes"),suppressed:none,reachable:none,groups,retainerTree},"leaks"));
+  same("blocks",50050,sum("blocks"));
+  await layout(page,"tree");
+  await page.focus("tbody button");
+  same("the root that retains most","Many.TRoot49",await inRow(page,"row.row.name"));
+  await page.keyboard.press("ArrowRight");
+  let rows=await rowsOf(page);
+  same("below it by name","Many.TInner1000",rows[1].name);
+  same("a hundred of them",150,rows.length);
+  await page.click(".all");
+  rows=await rowsOf(page);
+  same("and all",250,rows.length);
+  await page.type("#find","tinner999");
+  same("found below each root",50,await page.$$eval("tr.found",all=>all.length));
+  await close(page);
+}
+
 // The page that lanemm writes of the leaks of another process.
 async function outside(){
   const page=await open(fileOf("outside",".html"));
@@ -527,7 +642,7 @@ async function run(){
     args:["--no-sandbox","--disable-gpu","--disable-dev-shm-usage"],
     timeout:patience,protocolTimeout:patience});
   const full=pageWith("example",JSON.parse(read(path.join(__dirname,"../formats/profile-data.json"))));
-  const parts=[profile,comparison,()=>example(full),lost,events,unsampled,amounts,odd,leaks,outside,box,
+  const parts=[profile,comparison,()=>example(full),lost,events,unsampled,amounts,odd,leaks,leakTree,held,manyLeaks,outside,box,
     ()=>keyboard(fileOf("after",".html")),()=>keyboard(fileOf("leaks",".html")),
     ()=>looks(fileOf("after",".html"),"profile"),()=>looks(full,"example"),
     ()=>looks(fileOf("contended",".html"),"contended"),()=>looks(fileOf("grown",".html"),"grown"),

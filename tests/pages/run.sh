@@ -58,21 +58,29 @@ events() {
 events contended contention sizes 300
 events grown growth callers 5000
 
-# The leaks of a program that has stopped itself, found from outside.
+# The leaks of a program that has stopped itself, found from outside, and what holds the memory of another.
 make --no-print-directory lanemm
 fpc -l- -v0 -vew -vm4082,6018 -O1 -gl -Xs- -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \
   tests/lanemm/Planted.lpr
-rm -rf "$out/outside"
-mkdir "$out/outside"
-build/pages/Planted leak > "$out/outside/printed" &
-planted=$!
-until grep -q '^ready' "$out/outside/printed" && grep -q '^State:.*T' "/proc/$planted/status"; do
-  kill -0 "$planted"
-  sleep 0.1
-done
-build/lanemm report "$planted" leaks --html > "$out/outside/leaks.html"
-build/lanemm report "$planted" leaks --json > "$out/outside/leaks.json"
-kill -KILL "$planted"
+# outside FOLDER PLANTED COMMAND...: a command of lanemm for the process, as page and as JSON
+outside() {
+  folder=$out/$1
+  rm -rf "$folder"
+  mkdir "$folder"
+  build/pages/Planted "$2" > "$folder/printed" &
+  planted=$!
+  until grep -q '^ready' "$folder/printed" && grep -q '^State:.*T' "/proc/$planted/status"; do
+    kill -0 "$planted"
+    sleep 0.1
+  done
+  command=$3
+  shift 3
+  build/lanemm "$command" "$planted" "$@" --html > "$folder/page.html"
+  build/lanemm "$command" "$planted" "$@" --json > "$folder/page.json"
+  kill -KILL "$planted"
+}
+outside outside leak report leaks
+outside held held why
 
 # The black box of a program that is killed, with two seconds in it.
 fpc -l- -v0 -vew -vm4082,6018 -O2 -gl -Xs- -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \

@@ -8,6 +8,11 @@ interface
 uses
   fpJson, HeapImages, HeapNumbers, HeapContents, HeapDamage, HeapLeaks;
 
+const
+  /// Topics of reports: leaks, and what holds all blocks.
+  LeaksTopic = 'leaks';
+  HeldTopic = 'held';
+
 /// Returns the numbers as an object of bytes and counts; the caller frees it.
 function NumbersToJson(Image: THeapImage; const Numbers: THeapNumbers): TJSONObject;
 /// Returns the groups as an array; the caller frees it.
@@ -15,7 +20,7 @@ function GroupsToJson(const Groups: TContentsGroups): TJSONArray;
 /// Returns the damage as an array; the caller frees it.
 function DamageToJson(const Damages: TDamages): TJSONArray;
 /// Returns the leaks as an object of the form of a leak report, see docs/leaks.md; the caller frees it.
-function LeaksToJson(Image: THeapImage; const Leaks: TLeaks): TJSONObject;
+function LeaksToJson(Image: THeapImage; const Leaks: TLeaks; const Topic: string): TJSONObject;
 
 implementation
 
@@ -214,7 +219,7 @@ var
 begin
   Group := Leaks.Groups[Number];
   Result := TJSONObject.Create;
-  Result.Add('group', Number);
+  Result.Add('group', Number + 1); // from 1, as those of a process
   Result.Add('name', Group.Name);
   if Group.Region <> '' then
     Result.Add('region', Group.Region);
@@ -234,7 +239,7 @@ function ChainToJson(const Chain: TLeakChain): TJSONObject;
 begin
   Result := TJSONObject.Create;
   Result.Add('parent', Chain.Parent);
-  Result.Add('group', Chain.Group);
+  Result.Add('group', Chain.Group + 1);
   Result.Add('blocks', Int64(Chain.Blocks));
   Result.Add('bytes', Int64(Chain.Bytes));
   Result.Add('cycle', Chain.IsCycle);
@@ -253,7 +258,6 @@ begin
   Json.Add('process', Image.Target.ProcessId);
   Json.Add('command', Printable(Image.Target.Name));
   Json.Add('time', DateTimeToUnix(LocalTimeToUniversal(Now)));
-  Json.Add('topic', 'leaks');
   Json.Add('looks', Leaks.Looks);
   Json.Add('threadsWithRegisters', Leaks.Threads);
   Json.Add('blocksInUse', Int64(Leaks.InUse));
@@ -263,12 +267,13 @@ begin
   Json.Add('reachable', NoBlocks);
 end;
 
-function LeaksToJson(Image: THeapImage; const Leaks: TLeaks): TJSONObject;
+function LeaksToJson(Image: THeapImage; const Leaks: TLeaks; const Topic: string): TJSONObject;
 var
   Groups, Chains: TJSONArray;
   Index: Integer;
 begin
   Result := TJSONObject.Create;
+  Result.Add('topic', Topic);
   AddLeakHead(Result, Image, Leaks);
   Groups := TJSONArray.Create;
   for Index := 0 to High(Leaks.Groups) do

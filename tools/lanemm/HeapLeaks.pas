@@ -55,8 +55,9 @@ type
     Looks: Integer;             //< how often each of them was found, 1 in a target that stands still
   end;
 
-/// Returns the indexes of the chains with this parent, most retained bytes first.
-function ChainsBelow(const Leaks: TLeaks; Parent: Integer): TArray<Integer>;
+/// Returns the indexes of the chains with this parent, most retained bytes first, without those that
+/// retain less than Least.
+function ChainsBelow(const Leaks: TLeaks; Parent: Integer; Least: UInt64 = 0): TArray<Integer>;
 /// Returns the indexes of the places of a group, most bytes first.
 function PlacesOf(const Leaks: TLeaks; Group: Integer): TArray<Integer>;
 /// Finds the leaks. Of a process that runs, those that several looks in turn have found. Registers
@@ -440,13 +441,13 @@ begin
   Result := Leaks;
 end;
 
-function ChainsBelow(const Leaks: TLeaks; Parent: Integer): TArray<Integer>;
+function ChainsBelow(const Leaks: TLeaks; Parent: Integer; Least: UInt64): TArray<Integer>;
 var
   Index, Place: Integer;
 begin
   Result := nil;
   for Index := 0 to High(Leaks.Chains) do
-    if Leaks.Chains[Index].Parent = Parent then
+    if (Leaks.Chains[Index].Parent = Parent) and (Leaks.Chains[Index].Retained >= Least) then
     begin
       Place := Length(Result);
       while (Place > 0)

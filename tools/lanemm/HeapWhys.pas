@@ -34,9 +34,10 @@ type
 
   /// A row of the tree of what holds memory: blocks of one kind that those of the row above alone hold.
   THolding = record
-    Depth: Integer;           //< 0: what leads to blocks that no single other one holds
-    Text: string;             //< contents; of depth 0, a variable or a way from one
-    Blocks, Bytes: UInt64;    //< these, and all that they alone hold
+    Above: Integer;              //< number of the row above, from 1; 0: what no single block holds
+    Text: string;                //< contents; without a row above, a variable or a way from one
+    OwnBlocks, OwnBytes: UInt64; //< these
+    Blocks, Bytes: UInt64;       //< these, and all that they alone hold
   end;
   THoldings = TArray<THolding>;
 
@@ -83,8 +84,7 @@ type
     function Continued(Way, Name: Integer): Integer;
     procedure AddEdge(From, Target: Integer);
     procedure FindWays;
-    procedure AddHoldings(Link, Depth: Integer; Least: UInt64; var Sums: THoldings;
-      var Rows: THoldings);
+    function RowsOf(const Ways: TIntegers): THoldings;
     function WayText(Way: Integer): string;
   public
     /// All blocks in use, by address.
@@ -96,8 +96,7 @@ type
     /// Returns the ways to blocks with contents of this name, `Unit.Class` or `Class`, in any case; most
     /// blocks first. The one to blocks that nothing leads to is `nothing`.
     function WaysTo(const Name: string): TWays;
-    /// Returns the tree of what holds memory, rows below each other by what they hold, most first: those
-    /// that hold at least a hundredth of all. Once.
+    /// Returns the tree of what holds all blocks, each row behind the one above it. Once.
     function Holdings: THoldings;
     /// Returns the links to a block, from the root on.
     function WayTo(Index: Integer): TArray<string>;
@@ -400,36 +399,52 @@ begin
   end;
 end;
 
-// Adds the rows of a link and of those below it.
-procedure TWhys.AddHoldings(Link, Depth: Integer; Least: UInt64; var Sums: THoldings;
-  var Rows: THoldings);
+// Returns the rows of links: Ways has the one of each block.
+function TWhys.RowsOf(const Ways: TIntegers): THoldings;
 var
-  Index, Best: Integer;
-begin
-  repeat
-    Best := 0;
-    for Index := Link + 1 to Links.Count - 1 do
-      if (Links[Index].Before = Link) and (Sums[Index].Bytes >= Least) and (Sums[Index].Depth < 0)
-        and ((Best = 0) or (Sums[Index].Bytes > Sums[Best].Bytes)) then
-        Best := Index;
-    if Best = 0 then
-      Exit;
-    Sums[Best].Depth := Depth;
-    Insert(Sums[Best], Rows, Length(Rows));
-    AddHoldings(Best, Depth + 1, Least, Sums, Rows);
-  until False;
-end;
-
-// The links are made anew: those of ways by dominators, from what leads to a block on.
-function TWhys.Holdings: THoldings;
-const
-  LeastShare = 100;
-var
-  Dominators, Order, Ways: TIntegers;
-  Sums: THoldings;
-  Index, Block, Before: Integer;
+  Sums: THoldings;    // by links
+  Numbers: TIntegers; // likewise, of rows
+  Index, Before, RowCount: Integer;
 begin
   Result := nil;
+  Sums := nil;
+  Numbers := nil;
+  SetLength(Sums, Links.Count);
+  SetLength(Numbers, Links.Count);
+  for Index := 0 to Count - 1 do
+  begin
+    Inc(Sums[Ways[Index]].OwnBlocks);
+    Inc(Sums[Ways[Index]].OwnBytes, Blocks[Index].Limit - Blocks[Index].Address);
+  end;
+  for Index := High(Sums) downto 1 do
+  begin
+    Inc(Sums[Index].Blocks, Sums[Index].OwnBlocks);
+    Inc(Sums[Index].Bytes, Sums[Index].OwnBytes);
+    Before := Links[Index].Before;
+    Inc(Sums[Before].Blocks, Sums[Index].Blocks);
+    Inc(Sums[Before].Bytes, Sums[Index].Bytes);
+  end;
+  SetLength(Result, Links.Count);
+  RowCount := 0;
+  for Index := 1 to High(Sums) do
+    if Sums[Index].Blocks > 0 then
+    begin
+      Sums[Index].Text := Names[Links[Index].Name];
+      Sums[Index].Above := Numbers[Links[Index].Before];
+      Result[RowCount] := Sums[Index];
+      Inc(RowCount);
+      Numbers[Index] := RowCount;
+    end;
+  SetLength(Result, RowCount);
+end;
+
+// The links are made anew: those of ways by dominators, from what leads to a block on. Blocks that
+// nothing leads to have that as the row above them.
+function TWhys.Holdings: THoldings;
+var
+  Dominators, Order, Ways: TIntegers;
+  Index, Block, Before: Integer;
+begin
   Ways := nil;
   Dominators := FindDominators(Count, Edges, EdgeCount, Order);
   SetLength(Ways, Count + 1);
@@ -442,25 +457,10 @@ begin
       Before := Ways[Dominators[Block]];
     Ways[Block] := Continued(Before, NumberOf(KindText(Block)));
   end;
-  SetLength(Sums, Links.Count);
-  for Index := 1 to High(Sums) do
-  begin
-    Sums[Index] := Default(THolding);
-    Sums[Index].Depth := -1;
-    Sums[Index].Text := Names[Links[Index].Name];
-  end;
-  for Index := 0 to High(Order) - 1 do
-  begin
-    Inc(Sums[Ways[Order[Index]]].Blocks);
-    Inc(Sums[Ways[Order[Index]]].Bytes, Blocks[Order[Index]].Limit - Blocks[Order[Index]].Address);
-  end;
-  for Index := High(Sums) downto 1 do
-  begin
-    Before := Links[Index].Before;
-    Inc(Sums[Before].Blocks, Sums[Index].Blocks);
-    Inc(Sums[Before].Bytes, Sums[Index].Bytes);
-  end;
-  AddHoldings(0, 0, Sums[0].Bytes div LeastShare + 1, Sums, Result);
+  for Block := 0 to Count - 1 do
+    if Blocks[Block].From = Unreached then
+      Ways[Block] := Continued(Continued(0, NumberOf(Nothing)), NumberOf(KindText(Block)));
+  Result := RowsOf(Ways);
 end;
 
 function TWhys.WayTo(Index: Integer): TArray<string>;

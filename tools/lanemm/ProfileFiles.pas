@@ -45,7 +45,7 @@ function WithoutLines(Amounts: TAmounts): TAmounts;
 implementation
 
 uses
-  SysUtils, Classes, ZStream, jsonparser, ToolCommands;
+  SysUtils, StrUtils, Classes, ZStream, jsonparser, HeapJson, ToolCommands;
 
 procedure Add(Amounts: TAmounts; const Name: string; Blocks, Bytes: Int64);
 var
@@ -209,7 +209,7 @@ end;
 // Reads JSON. Contents name more than size classes: these stand in for them.
 procedure ReadLists(Amounts: TAmounts; Data: TJSONObject; const FileName, Value: string);
 const
-  InUseTopic = 'inUse';
+  InUseTopics: array[0..1] of string = ('inUse', HeldTopic);
 begin
   if Data.Find('profiles') is TJSONArray then
     ReadProfiles(Amounts, Data.Arrays['profiles'], FileName, Value)
@@ -221,7 +221,7 @@ begin
   else if Data.Find('groups') is TJSONArray then
   begin
     Amounts.Kind := nkLeaks;
-    if Data.Get('topic', '') = InUseTopic then
+    if MatchStr(Data.Get('topic', ''), InUseTopics) then
       Amounts.Kind := nkContents;
     AddList(Amounts, Data.Arrays['groups']);
   end

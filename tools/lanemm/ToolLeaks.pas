@@ -6,15 +6,19 @@ unit ToolLeaks;
 interface
 
 uses
-  ToolCommands;
+  ToolCommands, ToolOpen, HeapLeaks;
 
 /// Shows the leaks of the process, or the core file, that the first word names.
 procedure ShowLeaks(Arguments: TArguments);
+/// Writes leaks, or a tree of that form, as JSON of a leak report.
+procedure WriteLeaksJson(Opened: TOpened; const Leaks: TLeaks; const Topic: string);
+/// Writes the page of leak reports with that JSON.
+procedure WriteLeaksPage(Opened: TOpened; const Leaks: TLeaks; const Topic: string);
 
 implementation
 
 uses
-  SysUtils, fpJson, LaneMM.Text, LaneMM.Html, Targets, ProcessPauses, HeapLeaks, HeapJson, HeapText, ToolOpen;
+  SysUtils, fpJson, LaneMM.Text, LaneMM.Html, Targets, ProcessPauses, HeapJson, HeapText;
 
 // Pauses a process if that was asked for, and one that is stopped, for its registers: it stays as it
 // is. Nil for one that runs, and for a core file.
@@ -34,17 +38,16 @@ begin
       + ' each look is no leak. --pause is exact.');
 end;
 
-procedure WriteJson(Opened: TOpened; const Leaks: TLeaks);
+procedure WriteLeaksJson(Opened: TOpened; const Leaks: TLeaks; const Topic: string);
 var
   Json: TJSONObject;
 begin
-  Json := LeaksToJson(Opened.Image, Leaks);
+  Json := LeaksToJson(Opened.Image, Leaks, Topic);
   WriteLn(Json.FormatJSON);
   Json.Free;
 end;
 
-// Writes the page of leak reports.
-procedure WritePage(Opened: TOpened; const Leaks: TLeaks);
+procedure WriteLeaksPage(Opened: TOpened; const Leaks: TLeaks; const Topic: string);
 const
   Most = 1 shl 20; // bytes of the page without its data
 var
@@ -52,7 +55,7 @@ var
   Text: TText;
   Start, Rest: string;
 begin
-  Json := LeaksToJson(Opened.Image, Leaks);
+  Json := LeaksToJson(Opened.Image, Leaks, Topic);
   TextOpen(Text, Most);
   HtmlOpen(Text);
   SetString(Start, Text.Start, Text.Length);
@@ -86,9 +89,9 @@ begin
     Opened.Target.CheckThere;
     WriteLimits(Leaks);
     if Arguments.Has('json') then
-      WriteJson(Opened, Leaks)
+      WriteLeaksJson(Opened, Leaks, LeaksTopic)
     else if Arguments.Has('html') then
-      WritePage(Opened, Leaks)
+      WriteLeaksPage(Opened, Leaks, LeaksTopic)
     else
     begin
       WriteLn(DescribeTarget(Opened));

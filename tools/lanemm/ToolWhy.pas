@@ -14,23 +14,25 @@ procedure RunWhy(Arguments: TArguments);
 const
   WhyCommand: TCommand = (
     Name: 'why';
-    Usage: 'PID|FILE [CLASS|ADDRESS]';
+    Usage: 'PID|FILE [CLASS|ADDRESS|--html|--json]';
     Help: 'Says why blocks are still there: from which variable which ways lead to them';
     Details: 'CLASS is a name as `lanemm state --contents` prints it, with or without its unit. FILE'#10
       + 'is a core file. Of each block one of the shortest ways counts, from a variable if there is'#10
       + 'one; of an ADDRESS, as $7f1200 or 0x7f1200, each link is shown with its address.'#10
       + 'Without it, what holds the memory: each row with all that it alone leads to, from 1 % of all'#10
       + 'bytes in use on, below it the rows of which it consists.'#10
+      + '--html       the tree of what holds the memory, whole, as a page of the form of leak reports'#10
+      + '--json       the same as JSON; `lanemm diff` compares two such files, the package for Lazarus opens them'#10
       + '--most=N     so many ways, 20 by default; 0: all'#10
       + '--copy=N     the Nth copy of LaneMM of a process with several'#10;
-    Options: 'most: copy:';
+    Options: 'html json most: copy:';
     MostWords: 2;
     Run: RunWhy);
 
 implementation
 
 uses
-  SysUtils, HeapWhys, ToolOpen, ToolText;
+  SysUtils, Generics.Collections, HeapWhys, HeapLeaks, HeapJson, ToolLeaks, ToolOpen, ToolText;
 
 procedure WriteBlock(Whys: TWhys; Address: UInt64);
 var
@@ -48,16 +50,72 @@ begin
   end;
 end;
 
-procedure WriteHoldings(const Rows: THoldings);
+// Returns the tree of what holds memory in the form of leaks: each text is a group, each row a chain.
+function TreeOf(const Rows: THoldings): TLeaks;
+var
+  Numbers: TDictionary<string, Integer>; // of groups
+  Index, Number: Integer;
+  Group: ^TLeakGroup;
+begin
+  Result := Default(TLeaks);
+  SetLength(Result.Chains, Length(Rows));
+  SetLength(Result.Groups, Length(Rows));
+  Numbers := TDictionary<string, Integer>.Create;
+  for Index := 0 to High(Rows) do
+  begin
+    if not Numbers.TryGetValue(Rows[Index].Text, Number) then
+    begin
+      Number := Numbers.Count;
+      Numbers.Add(Rows[Index].Text, Number);
+    end;
+    Group := @Result.Groups[Number];
+    Group^.Name := Rows[Index].Text;
+    Inc(Group^.Blocks, Rows[Index].OwnBlocks);
+    Inc(Group^.Bytes, Rows[Index].OwnBytes);
+    Inc(Group^.Retained, Rows[Index].Bytes); // no way has a text twice
+    Inc(Result.Blocks, Rows[Index].OwnBlocks);
+    Inc(Result.Bytes, Rows[Index].OwnBytes);
+    Result.Chains[Index].Parent := Rows[Index].Above;
+    Result.Chains[Index].Group := Number;
+    Result.Chains[Index].Blocks := Rows[Index].OwnBlocks;
+    Result.Chains[Index].Bytes := Rows[Index].OwnBytes;
+    Result.Chains[Index].Retained := Rows[Index].Bytes;
+  end;
+  SetLength(Result.Groups, Numbers.Count);
+  Numbers.Free;
+  Result.InUse := Result.Blocks;
+end;
+
+// Writes the rows below one that hold a hundredth of all, most bytes first.
+procedure WriteHoldings(const Tree: TLeaks; const Rows: THoldings; Above, Depth: Integer);
 const
+  LeastShare = 100;
   Arrows: array[Boolean] of string = ('', '-> ');
 var
-  Row: THolding;
+  Index: Integer;
 begin
-  WriteLn('      blocks        used  held by');
-  for Row in Rows do
-    WriteLn(Right(Grouped(Row.Blocks), 12), Right(BytesText(Row.Bytes), 12), '  ',
-      StringOfChar(' ', 2 * Row.Depth), Arrows[Row.Depth > 0], Row.Text);
+  for Index in ChainsBelow(Tree, Above, Tree.Bytes div LeastShare + 1) do
+  begin
+    WriteLn(Right(Grouped(Rows[Index].Blocks), 12), Right(BytesText(Rows[Index].Bytes), 12), '  ',
+      StringOfChar(' ', 2 * Depth), Arrows[Depth > 0], Rows[Index].Text);
+    WriteHoldings(Tree, Rows, Index + 1, Depth + 1);
+  end;
+end;
+
+procedure WriteTree(Opened: TOpened; Arguments: TArguments; const Rows: THoldings);
+var
+  Tree: TLeaks;
+begin
+  Tree := TreeOf(Rows);
+  if Arguments.Has('json') then
+    WriteLeaksJson(Opened, Tree, HeldTopic)
+  else if Arguments.Has('html') then
+    WriteLeaksPage(Opened, Tree, HeldTopic)
+  else
+  begin
+    WriteLn('      blocks        used  held by');
+    WriteHoldings(Tree, Rows, 0, 0);
+  end;
 end;
 
 procedure WriteWays(const Ways: TWays; Most: Integer);
@@ -96,6 +154,8 @@ var
   Opened: TOpened;
   Whys: TWhys;
 begin
+  if (Arguments.Words.Count > 1) and (Arguments.Has('json') or Arguments.Has('html')) then
+    raise ETool.Create(ecUsage, '--json and --html are for all memory: without `%s`', [Arguments.Words[1]]);
   Whys := nil;
   Opened := OpenHeap(Arguments);
   try
@@ -104,7 +164,7 @@ begin
     if Arguments.Words.Count > 1 then
       WriteWhy(Whys, Arguments.Words[1], Arguments.Number('most', 20, 0))
     else
-      WriteHoldings(Whys.Holdings);
+      WriteTree(Opened, Arguments, Whys.Holdings);
   finally
     Whys.Free;
     Opened.Free;

@@ -343,10 +343,10 @@ class Picture{
 
 class Table{
   constructor(caption,columns,order,pick){
-    Object.assign(this,{columns,order,pick,isUp:false,opened:new Set(),most:100});
+    Object.assign(this,{columns,order,pick,isUp:false,opened:new Set(),most:100,words:""});
     this.heads=columns.map((column,i)=>make("th",{scope:"col",class:classOf(column)},
       make("button",{type:"button",click:()=>this.sortBy(i)},column.title)));
-    this.body=make("tbody");
+    this.body=make("tbody",{keydown:event=>this.keyDown(event)});
     this.all=make("button",{type:"button",class:"all",click:()=>{this.most=Infinity;this.draw();}});
     this.box=make("div",{},make("table",{},make("caption",{},caption),
       make("thead",{},make("tr",{},...this.heads)),this.body),this.all);
@@ -367,23 +367,59 @@ class Table{
     this.heads.forEach((head,i)=>i==this.order
       ?head.setAttribute("aria-sort",this.isUp?"ascending":"descending")
       :head.removeAttribute("aria-sort"));
-    this.all.hidden=this.rows.length<=this.most;
-    this.all.textContent=`Show all ${count(this.rows.length,"row")}`;
     const lines=[];
+    let isCut=false,all=0;
     const add=(rows,depth)=>{
+      isCut=isCut||rows.length>this.most;all+=rows.length;
       for(const row of this.sorted(rows).slice(0,this.most)){
         lines.push(this.line(row,depth));
         if(this.opened.has(row.key))add(row.inner,depth+1);
       }
     };
     add(this.rows,0);
+    this.all.hidden=!isCut;
+    this.all.textContent=`Show all ${count(all,"row")}`;
     fill(this.body,...lines);
   }
   line(row,depth){
-    return make("tr",{class:depth?"inner":undefined},...this.columns.map(column=>
+    const names=[depth&&"inner",isFound(row,this.words)&&"found"];
+    const line=make("tr",{class:names.filter(Boolean).join(" ")||undefined},
+      ...this.columns.map(column=>
       make("td",{class:classOf(column),style:column.isText&&depth?`--depth:${depth}`:undefined},
         ...(column.isText?[...this.name(row,column),row.at
           &&make("span",{class:"place quiet"}," ",row.at)]:[column.show(row)]))));
+    return Object.assign(line,{row,depth});
+  }
+  openAll(row){
+    if(row.inner.length)this.opened.add(row.key);
+    row.inner.forEach(inner=>this.openAll(inner));
+  }
+  // Opens the rows above those that the words match; true if Row is one of either.
+  reveal(row){
+    const isAbove=row.inner.filter(inner=>this.reveal(inner)).length>0;
+    if(isAbove)this.opened.add(row.key);
+    return isAbove||isFound(row,this.words);
+  }
+  find(words){
+    this.words=words;this.rows.forEach(row=>this.reveal(row));this.draw();
+  }
+  // Up, Down, Home and End go to a row, Right opens it, Left closes it, * opens all below.
+  keyDown(event){
+    if(event.ctrlKey||event.altKey||event.metaKey)return;
+    const lines=[...this.body.rows],line=event.target.closest("tr"),at=lines.indexOf(line);
+    const row=line.row,isOpen=this.opened.has(row.key),key=event.key;
+    let to=at;
+    if(key=="ArrowRight"&&!isOpen&&row.inner.length)this.opened.add(row.key);
+    else if(key=="ArrowLeft"&&isOpen)this.opened.delete(row.key);
+    else if(key=="*")this.openAll(row);
+    else to={ArrowDown:at+1,ArrowUp:at-1,Home:0,End:lines.length-1,ArrowRight:at+(isOpen?1:0),
+      ArrowLeft:lines.findLastIndex((other,i)=>i<at&&other.depth<line.depth)}[key];
+    if(to===undefined)return;
+    event.preventDefault();
+    if(to==at)this.draw();
+    const next=this.body.rows[to]||this.body.rows[at];
+    next.querySelector(".text>:first-child").focus();
+    if(this.follows)this.pick(next.row);
   }
   // The button that opens a row, and its name: one button where nothing is picked.
   name(row,column){
@@ -397,7 +433,7 @@ class Table{
     const open=row.inner.length>0?make("button",{type:"button",class:"open",
       "aria-expanded":isOpen,"aria-label":this.pick?"Below "+row.name:undefined,click:toggle},
       this.pick?"":column.show(row)):null;
-    if(!this.pick)return [open||make("span",{class:"closed"},column.show(row))];
+    if(!this.pick)return [open||make("span",{class:"closed",tabindex:-1},column.show(row))];
     const name=make("button",{type:"button",class:open?undefined:"closed",
       click:()=>this.pick(row)},column.show(row));
     return open?[open,name]:[name];

@@ -1,9 +1,11 @@
 // The page of leaks: who retains what, and where it was allocated.
 
 const data=JSON.parse($("data").textContent);
-const state={layout:"treemap",words:"",placeLayout:"icicle",picked:null};
 const groups=new Map(data.groups.map(group=>[group.group,group]));
-const isLeak=data.topic!="inUse",nounOfAll=isLeak?"leaked":"in use";
+const isHeld=data.topic=="held",isLeak=!isHeld&&data.topic!="inUse";
+const state={layout:isHeld?"tree":"treemap",words:"",placeLayout:"icicle",picked:null};
+const nounOfAll=isLeak?"leaked":"in use";
+const classes=data.groups.filter(group=>group.blocks); // without variables that hold blocks
 const inAll=bytes=>`${amount(bytes,"bytes")}, ${share(bytes,data.bytes)}`;
 
 // ---- Trees
@@ -119,6 +121,7 @@ function detailsOf(group){
     parts.push(make("h2",{},"Contents"),...group.texts.map(text=>make("p",{},text)));
   const retainers=retainersOf(group);
   if(retainers.length)parts.push(make("h2",{},"Retainers"),...retainers);
+  if(isHeld)return parts;
   parts.push(make("h2",{},"Allocated at"));
   if(group.places.length)parts.push(...group.places.map(stackOf));
   else parts.push(make("p",{},"No call stacks were recorded: add the setting ",
@@ -167,30 +170,41 @@ function rowOf(node,index){
 function showTree(panel,tree,options){
   const side=make("aside",{class:"side","aria-label":"Details"});
   const table=new Table(options.caption,options.columns,0,row=>{
-    if(!picture.boxes.some(box=>box.node==row.node))picture.zoomTo(row.node);
+    if(table.follows)options.show(side,row.node);
+    else if(!picture.boxes.some(box=>box.node==row.node))picture.zoomTo(row.node);
     else picture.choose(row.node);
   });
   const picture=new Picture({label:options.label,paint:options.paint,
     describe:node=>`${inAll(node.total)}; ${count(node.blocks,"block")}`+
       (node.below.length&&node.self?` of ${amount(node.self,"bytes")}`:""),
     pick:node=>options.show(side,node)});
-  picture.layout=state[options.layoutName];
+  // Of the layouts, that of a tree is the table alone.
+  const drawing=make("div",{},picture.line,picture.box,make("p",{class:"quiet"},
+    "Arrows move, Enter or a double click zooms in, Escape out."));
+  const hint=make("p",{class:"quiet"},
+    "Up and Down move, Right opens a row, Left closes it, * opens all below it.");
+  function lay(layout){
+    state[options.layoutName]=layout;
+    table.follows=drawing.hidden=layout=="tree";hint.hidden=!table.follows;
+    if(!table.follows){picture.layout=layout;picture.draw();}
+    picture.out.hidden=table.follows||picture.top==picture.root;
+  }
   const found=make("span",{class:"quiet",role:"status"});
   fill(panel,
     make("div",{class:"bar"},
-      choices("Picture",options.layouts,picture.layout,layout=>{
-        picture.layout=state[options.layoutName]=layout;picture.draw();
-      }),
+      choices("Picture",[...options.layouts,["tree","Tree"]],state[options.layoutName],lay),
       searchField("Search",state.words,words=>{
-        state.words=picture.words=words;picture.draw();
+        state.words=picture.words=words;
+        if(!table.follows)picture.draw();
+        table.find(words);
         found.textContent=words==""?"":`${inAll(foundIn(tree,words))} found`;
       }),found,picture.out),
     make("div",{class:"split with-side"},
-      make("div",{},picture.line,picture.box,make("p",{class:"quiet"},
-        "Arrows move, Enter or a double click zooms in, Escape out."),table.box),side));
+      make("div",{},drawing,table.box,hint),side));
   const rows=tree.below.map(rowOf);
   for(let row=rows;row.length==1&&row[0].inner.length;row=row[0].inner)table.opened.add(row[0].key);
-  picture.words=state.words;picture.show(tree);table.show(rows);
+  picture.words=state.words;picture.show(tree);table.show(rows);table.find(state.words);
+  lay(state[options.layoutName]);
   options.show(side,tree.below[0]||tree);
 }
 
@@ -219,7 +233,7 @@ function showPlaces(panel){
 }
 function showGroups(panel){
   const side=make("aside",{class:"side","aria-label":"Details"});
-  const rows=data.groups.map((group,i)=>({...group,key:i,inner:[],group,place:""}));
+  const rows=classes.map((group,i)=>({...group,key:i,inner:[],group,place:""}));
   const table=new Table("By class",[sizeColumn("Retained",row=>row.retained),
     sizeColumn("Bytes",row=>row.bytes),blocksColumn,nameColumn("Class")],0,
     row=>showGroup(side,row.group));
@@ -252,7 +266,7 @@ if(data.blocks)
   showTabs([
     {id:"retainers",label:"Retainers",
       value:amount(data.bytes,"bytes"),show:showRetainers},
-    {id:"classes",label:"Classes",value:amount(data.groups.length),show:showGroups},
+    {id:"classes",label:"Classes",value:amount(classes.length),show:showGroups},
     ...data.groups.some(group=>group.places.length)?[{id:"places",label:"Call stacks",
       value:amount(allStacks.length),
       show:showPlaces}]:[],
