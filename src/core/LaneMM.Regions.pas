@@ -22,8 +22,10 @@
 //             that another thread sweeps just now, or with a span that is left, leaves the region
 //             and dissolves.
 // Handles:    the address of the first heap, a multiple of 2 KB, plus the low bits of its
-//             RegionLife. A record that has described a region describes only regions afterwards:
-//             a thread that found the one before, and enters, finds that it ended, or the next one.
+//             RegionLife. The bits above addresses are made of the address, so that no other number
+//             is followed; without such bits it is looked for among all heaps. A record that has
+//             described a region describes only regions afterwards: a thread that found the one
+//             before, and enters, finds that it ended, or the next one.
 // Callers:    any thread that holds no lock.
 // Progress:   no thread waits. A thread that was stopped in a scope, or with heaps in its hands,
 //             keeps the region from being freed, and others from nothing.
@@ -76,24 +78,47 @@ procedure RegionsRecover(Own: PHeap);
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Sweep, LaneMM.KeptRuns, LaneMM.HeapRecords, LaneMM.Heap,
-  LaneMM.RegionHeaps;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Sweep, LaneMM.KeptRuns, LaneMM.HeapRecords,
+  LaneMM.Heap, LaneMM.RegionHeaps;
 
 const
   // The bits of a handle that tell one life of the record from the next.
   LifeMask = HeapLines * CacheLineSize - 1;
+  // The bits of an address.
+  AddressMask = High(NativeUInt) shr HeapWordShift;
 
 // ---------------------------------------------------------------------------- handles
 
+// Returns the bits of a handle above the address of the region.
+function CheckBits(Region: PHeap): NativeUInt;
+begin
+  Result := NativeUInt(Region) * SpreadFactor and not AddressMask;
+end;
+
 function RegionHandle(Region: PHeap): NativeUInt;
 begin
-  Result := NativeUInt(Region) + Region^.RegionLife and LifeMask;
+  Result := CheckBits(Region) + NativeUInt(Region) + Region^.RegionLife and LifeMask;
+end;
+
+// Returns whether Heap, of a handle that the program passed, can be read.
+function IsRecord(Handle: NativeUInt; Heap: PHeap): Boolean;
+var
+  Next: PHeap;
+begin
+  if HeapWordShift <> 0 then
+    Exit(Handle and not AddressMask = CheckBits(Heap));
+  Next := PHeap(LoadAcquire(Process.Heaps)); // acquire: pairs with the swap of HeapRecordNew
+  while (Next <> nil) and (Next <> Heap) do
+    Next := Next^.NextHeap;
+  Result := Next <> nil;
 end;
 
 function RegionFind(Handle: NativeUInt): PHeap;
 begin
-  Result := PHeap(Handle and not NativeUInt(LifeMask));
-  if (Result <> nil) and ((Result^.Region <> Result) or (RegionHandle(Result) <> Handle)) then
+  Result := PHeap(Handle and AddressMask and not NativeUInt(LifeMask));
+  if (Result = nil) or not IsRecord(Handle, Result) then
+    Exit(nil);
+  if (Result^.Region <> Result) or (RegionHandle(Result) <> Handle) then
     Result := nil;
 end;
 

@@ -187,9 +187,12 @@ static void test_refusals(void) {
   errno = 0;
   is_einval &= !lanemm_region_free(gone) && errno == EINVAL;
   is_einval &= !lanemm_region_enter(0) && !lanemm_region_reset(0);
+  errno = 0;
+  is_einval &= !lanemm_region_free((lanemm_region)-4096) && errno == EINVAL;
+  is_einval &= lanemm_region_malloc(12345, 10) == NULL && state_of(12345).limit == 0;
   struct lanemm_region_status none = state_of(gone);
   text = heard();
-  promise("a region that was freed is EINVAL for each call", is_einval);
+  promise("a region that was freed, or a number that is none, is EINVAL for each call", is_einval);
   promise("its state is zeros", is_zero(&none, sizeof none));
   promise("it is a line", strstr(text, "LaneMM: lanemm_region_malloc: no such region")
                           && strstr(text, "LaneMM: lanemm_region_enter: no such region"));

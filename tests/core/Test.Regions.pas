@@ -48,6 +48,7 @@ type
     procedure FreeIsRefusedWhileAnotherThreadIsInside;
     procedure HandleOfAFreedRegionIsKnownAsSuch;
     procedure HandleOfAFreedRegionIsThatOfNoneOfTheNext2047;
+    procedure NumbersThatAreNoHandlesAreFollowedNowhere;
     procedure BlockIsFreedOutsideOfTheScope;
     procedure LargeBlockIsFreedOutsideOfTheScope;
     procedure BlockOfOthersIsFreedInTheScope;
@@ -291,6 +292,23 @@ begin
   AssertTrue('gone, although the record is used again', RegionFind(Handle) = nil);
   AssertTrue('the next', RegionFind(Next) <> nil);
   RegionFree(RegionFind(Next));
+end;
+
+// The first two lead to no memory of any process, the others to none of this one.
+procedure TRegionsTests.NumbersThatAreNoHandlesAreFollowedNowhere;
+const
+  Numbers: array[0..4] of NativeUInt = (12345, High(NativeUInt), High(NativeUInt) shr 1,
+    High(NativeUInt) shr 18, $DEADBEEF);
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Numbers) do
+    AssertTrue('number ' + IntToStr(Index), RegionFind(Numbers[Index]) = nil);
+  AssertTrue('far from a region',
+    RegionFind(Handle xor NativeUInt(1) shl (5 * SizeOf(Pointer))) = nil);
+  AssertTrue('a block', RegionFind(NativeUInt(Get(100))) = nil);
+  AssertTrue('the record of a thread', RegionFind(NativeUInt(OsThreadHeap)) = nil);
+  AssertTrue('the region', RegionFind(Handle) = Region);
 end;
 
 procedure TRegionsTests.HandleOfAFreedRegionIsThatOfNoneOfTheNext2047;
