@@ -32,8 +32,8 @@ procedure Free(P: Pointer); cdecl;
 procedure FreeSized(P: Pointer; Size: NativeUInt); cdecl;
 /// FreeSized of a block of aligned_alloc.
 procedure FreeAlignedSized(P: Pointer; Alignment, Size: NativeUInt); cdecl;
-/// Allocates a block at a multiple of Alignment and stores it in P; returns 0, EINVAL or ENOMEM
-/// and leaves errno unchanged.
+/// Allocates a block at a multiple of Alignment and stores it in P; returns 0, EINVAL or ENOMEM.
+/// EINVAL leaves errno unchanged.
 function PosixMemAlign(out P: Pointer; Alignment, Size: NativeUInt): LongInt; cdecl;
 /// Allocates a block at a multiple of Alignment; EINVAL unless that is a power of two.
 function AlignedAlloc(Alignment, Size: NativeUInt): Pointer; cdecl;
@@ -311,17 +311,12 @@ function PosixMemAlign(out P: Pointer; Alignment, Size: NativeUInt): LongInt;
   [public, alias: 'posix_memalign', alias: 'tc_posix_memalign'];
 var
   Block: Pointer;
-  SavedErrno: LongInt;
 begin
   if not IsPowerOfTwo(Alignment) or (Alignment < SizeOf(Pointer)) then
     Exit(ErrorInvalid);
-  SavedErrno := ErrnoGet;
   Block := StartAndAlign(Alignment, Size);
   if Block = nil then
-  begin
-    ErrnoSet(SavedErrno);
     Exit(ErrorNoMemory);
-  end;
   P := Block;
   Result := 0;
 end;

@@ -74,7 +74,7 @@ begin
   if Size + Alignment < Size then
     Exit(nil);
   Span := LargeGetAligned(Alignment, Size);
-  if Span = nil then
+  if (Span = nil) and LargeIsPossible(Size + Alignment - SliceSize) then
   begin
     ProcessTrim;
     Span := LargeGetAligned(Alignment, Size);

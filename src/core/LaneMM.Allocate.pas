@@ -141,11 +141,11 @@ begin
 end;
 
 // Allocates a block for a current span without one, a thread without a heap, or a large size. Nil
-// without memory, after a second try with the memory that TrimFor released.
+// without memory, after a second try with the memory that TrimFor released, unless none would do.
 function TryGetSlow(Size: NativeUInt): Pointer;
 begin
   Result := TryGetOnce(Size);
-  if Result = nil then
+  if (Result = nil) and LargeIsPossible(Size) then
   begin
     TrimFor(OsThreadHeap);
     Result := TryGetOnce(Size);

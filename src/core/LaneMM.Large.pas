@@ -25,6 +25,8 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types;
 
+/// Returns whether the system could ever back a block of Size bytes.
+function LargeIsPossible(Size: NativeUInt): Boolean;
 /// Allocates a block of at least Size bytes, rounded to pages; nil when there is no memory.
 function LargeGet(Size: NativeUInt): PSpan;
 /// Allocates such a block from the runs that the heap keeps; nil if it has none.
@@ -74,10 +76,9 @@ begin
   Result := AlignUp(Size, SliceSize) shr SliceShift;
 end;
 
-// Returns true for a size that the system cannot back.
-function IsTooLarge(Size: NativeUInt): Boolean;
+function LargeIsPossible(Size: NativeUInt): Boolean;
 begin
-  Result := (Size > MaxRunSlices shl SliceShift) or not FrontierCanBack(Size);
+  Result := (Size <= MaxRunSlices shl SliceShift) and FrontierCanBack(Size);
 end;
 
 // Overwrites the link that a block of a former span may have left where Span begins: ReallocMem
@@ -166,7 +167,7 @@ function LargeGet(Size: NativeUInt): PSpan;
 var
   IsHuge: Boolean;
 begin
-  if IsTooLarge(Size) then
+  if not LargeIsPossible(Size) then
     Exit(nil);
   IsHuge := HugeIsWanted(SlicesFor(Size));
   Result := ShardsTake(SlicesFor(Size), IsHuge);
@@ -179,7 +180,7 @@ end;
 // LargeGet with spare slices to grow into, if there is so much address space.
 function LargeGetSpare(Size: NativeUInt): PSpan;
 begin
-  if (Size < SmallestSpare) or IsTooLarge(Size) then
+  if (Size < SmallestSpare) or not LargeIsPossible(Size) then
     Exit(LargeGet(Size));
   Result := ShardsTakeSpare(SlicesFor(Size), SpareFor(Size));
   if Result = nil then
@@ -263,7 +264,7 @@ function LargeGrow(Span: PSpan; Size: NativeUInt): Boolean;
 var
   Needed, Spare: NativeUInt;
 begin
-  if IsTooLarge(Size) then
+  if not LargeIsPossible(Size) then
     Exit(False);
   LockRecover; // before slices are counted that the record does not have yet
   Needed := SlicesFor(Size);
@@ -391,7 +392,7 @@ end;
 function LargeMove(Span: PSpan; Size: NativeUInt; out Copied: NativeUInt): PSpan;
 begin
   Copied := 0;
-  if IsTooLarge(Size) then
+  if not LargeIsPossible(Size) then
     Exit(nil);
   Result := nil;
   if CanMove(Span) then

@@ -194,8 +194,8 @@ begin
   LockLeave(Debug.Lock);
 end;
 
-// Takes slices for Size bytes; nil also for a size that the system cannot back: see IsTooLarge in
-// LaneMM.Large.
+// Takes slices for Size bytes; nil also for a size that the system cannot back: see LargeIsPossible
+// in LaneMM.Large.
 function TakeSlices(Size: NativeUInt): PSpan;
 begin
   Result := nil;

@@ -22,6 +22,7 @@ type
     procedure AlignedBlockInAScopeIsTheRegions;
     procedure AlignedBlockBesideOneIsOfItsRegion;
     procedure LimitOfARegionRefusesAnAlignedBlock;
+    procedure SizeBeyondAllMemoryPurgesNothing;
     procedure AlignmentOfAllBlocksHoldsInRegions;
     procedure AlignmentOfAllBlocksHoldsForMovedBlocks;
     procedure TableIsAsBeforeAfterwards;
@@ -41,6 +42,7 @@ const
 
 procedure TAlignedTests.TearDown;
 begin
+  ReturnNilIfGrowHeapFails := False;
   SizeClassesAlign(0);
   Process.KeepsAlignment := False;
   while OsThreadHeap^.Region <> nil do
@@ -191,10 +193,35 @@ begin
   ReturnNilIfGrowHeapFails := True;
   AssertTrue('large', AlignedGet(MostAlignment, 20 * SliceSize) = nil);
   AssertTrue('of a slice', AlignedGet(SliceSize, 20 * SliceSize) = nil);
-  ReturnNilIfGrowHeapFails := False;
   AssertTrue('a small one', AlignedGet(64, 100) <> nil);
   RegionLeave(OsThreadHeap);
   AssertTrue('freed', RegionFree(Region) = raDone);
+end;
+
+// The purge thread purges a few times at most meanwhile.
+procedure TAlignedTests.SizeBeyondAllMemoryPurgesNothing;
+const
+  Turns = 100;
+  Alignments: array[0..2] of NativeUInt = (BlockAlignment, SliceSize, MostAlignment);
+var
+  P: Pointer;
+  Turn, Index: Integer;
+  Before: NativeUInt;
+begin
+  ReturnNilIfGrowHeapFails := True;
+  ProcessTrim;
+  for Index := 0 to High(Alignments) do
+  begin
+    Before := Process.OsCalls[ocPurge];
+    for Turn := 1 to Turns do
+    begin
+      P := GetMem(3000000);
+      FillChar(P^, 3000000, 1);
+      FreeMem(P);
+      AssertTrue('refused', AlignedGet(Alignments[Index], Impossible) = nil);
+    end;
+    AtMost(Before + Turns div 2, Process.OsCalls[ocPurge], 'purges');
+  end;
 end;
 
 procedure TAlignedTests.AlignmentOfAllBlocksHoldsInRegions;
