@@ -72,7 +72,7 @@ report 'and ends with success' $?
 grep '^passed: ' "$out/window"
 cp "$out/window" "$out/log"
 same 'all that the window promises' '0' "$(grep -c '^failed: ' "$out/window")"
-same 'a picture of each view' 10 "$(find "$out/pictures" -name '*.png' -size +1k | wc -l)"
+same 'a picture of each view' 11 "$(find "$out/pictures" -name '*.png' -size +1k | wc -l)"
 
 # The page, followed to the letter: beside a copy of the repository, with settings of its own.
 reader=$out/reader

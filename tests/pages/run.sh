@@ -96,6 +96,7 @@ until build/lanemm blackbox --json "$out/box/Boxed.$boxed.lanebox" 2> /dev/null 
   sleep 0.1
 done
 kill -KILL "$boxed"
+wait "$boxed" || true # until then it may still run
 build/lanemm blackbox --html "$out/box/Boxed.$boxed.lanebox" > "$out/box/box.html"
 build/lanemm blackbox --json "$out/box/Boxed.$boxed.lanebox" > "$out/box/box.json"
 

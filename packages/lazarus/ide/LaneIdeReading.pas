@@ -15,17 +15,19 @@ uses
 type
   ELaneIde = class(Exception);
 
-/// Adds what a file holds: JSON of leaks or of a profile, or an event log.
+/// Adds what a file holds: JSON of leaks, of `lanemm why` or of a profile, or an event log.
 procedure ReadFile(Report: TReport; const FileName: string);
 /// Adds what the files of a run hold, in the folder of its log.
 procedure ReadFolder(Report: TReport; const Folder: string; Kind: TRunKind);
-/// Adds JSON of leaks or of a profile.
+/// Adds JSON of leaks, of `lanemm why` or of a profile.
 procedure ReadJson(Report: TReport; const Text: string);
 /// Adds the memory errors of an event log.
 procedure ReadLog(Report: TReport; Lines: TStrings);
 /// Replaces the view of the running program by what `lanemm state --contents --json` printed. Before is
 /// that of the first time, with which growth is compared; nil: this is the first time.
 procedure ReadLive(Report: TReport; const Text: string; Before: TRow);
+/// Replaces the view of what holds its memory by what `lanemm why --json` printed.
+procedure ReadHeld(Report: TReport; const Text: string);
 
 implementation
 
@@ -174,8 +176,8 @@ begin
   end;
 end;
 
-// Adds the tree of retainers. Groups has the group of each number.
-procedure AddRetainerTree(View: TView; Tree: TJSONArray; Groups: TFPList);
+// Adds the rows of a tree of retainers. Groups has the group of each number.
+procedure AddRetainerRows(Root: TRow; Tree: TJSONArray; Groups: TFPList);
 var
   Rows: TFPList;
   Number, Parent: Integer;
@@ -191,7 +193,7 @@ begin
       if (Parent < 0) or (Parent > Number) then
         raise ELaneIde.CreateFmt('retainerTree[%d].parent is %d', [Number, Parent]);
       if Parent = 0 then
-        Row := View.Root.Add('')
+        Row := Root.Add('')
       else
         Row := TRow(Rows[Parent - 1]).Add('');
       Rows.Add(Row);
@@ -262,10 +264,23 @@ begin
     Result := Result + Format(rsNotExamined, [CountText(Json.Get('notExamined', Int64(0)))]);
 end;
 
+// Adds a tree of retainers, with what each row retains.
+procedure AddRetainerTree(Root: TRow; Tree, Groups: TJSONArray);
+var
+  Numbers: TFPList;
+begin
+  Numbers := GroupsByNumber(Groups);
+  try
+    AddRetainerRows(Root, Tree, Numbers);
+  finally
+    Numbers.Free;
+  end;
+  SumRetained(Root);
+end;
+
 procedure ReadLeaks(Report: TReport; Json: TJSONObject);
 var
   Groups, Tree: TJSONArray;
-  Numbers: TFPList;
   Number: Integer;
 begin
   Groups := Json.Arrays['groups'];
@@ -273,21 +288,32 @@ begin
   if Tree = nil then
     AddGroups(Report.Views[vkRetained], Groups)
   else
-  begin
-    Numbers := GroupsByNumber(Groups);
-    try
-      AddRetainerTree(Report.Views[vkRetained], Tree, Numbers);
-    finally
-      Numbers.Free;
-    end;
-    SumRetained(Report.Views[vkRetained].Root);
-  end;
+    AddRetainerTree(Report.Views[vkRetained].Root, Tree, Groups);
   for Number := 0 to Groups.Count - 1 do
     AddLeakPlaces(Report.Views[vkLeakLines], Groups.Objects[Number]);
   Report.Views[vkRetained].Summary := LeakSummary(Json);
   Report.Views[vkLeakLines].Summary := Report.Views[vkRetained].Summary;
   Report.Views[vkRetained].Advice := rsNoLeaks;
   Report.Views[vkLeakLines].Advice := rsNoLeaks;
+end;
+
+// Replaces the view of what holds memory.
+procedure TakeHeld(View: TView; Json: TJSONObject);
+var
+  Root: TRow;
+begin
+  Root := TRow.Create;
+  try
+    AddRetainerTree(Root, Json.Arrays['retainerTree'], Json.Arrays['groups']);
+    Root.OpenAs(View.Root);
+    View.Root.Free;
+    View.Root := Root;
+    Root := nil;
+  finally
+    Root.Free;
+  end;
+  View.Summary := Format(rsHeldSum, [IntToStr(Json.Get('process', Int64(0))),
+    SizeText(Json.Get('bytes', Int64(0))), CountText(Json.Get('blocks', Int64(0)))]);
 end;
 
 // ---------------------------------------------------------------------------- profiles
@@ -492,6 +518,8 @@ begin
     Head := Json;
     if Json.Get('topic', '') = 'leaks' then
       ReadLeaks(Report, Json)
+    else if Json.Get('topic', '') = 'held' then
+      TakeHeld(Report.Views[vkHeld], Json)
     else if Json.Get('format', '') = 'lanemm' then
     begin
       if Json.Get('version', 0) <> 1 then
@@ -690,6 +718,18 @@ begin
     Root := nil;
   finally
     Root.Free;
+    Json.Free;
+  end;
+end;
+
+procedure ReadHeld(Report: TReport; const Text: string);
+var
+  Json: TJSONObject;
+begin
+  Json := ParseObject(Text);
+  try
+    TakeHeld(Report.Views[vkHeld], Json);
+  finally
     Json.Free;
   end;
 end;

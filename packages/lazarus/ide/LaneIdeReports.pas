@@ -12,7 +12,7 @@ uses
 
 type
   TViewKind = (vkRetained, vkLeakLines, vkErrors, vkClasses, vkLines, vkGrowth, vkLocks, vkLive,
-    vkOutput);
+    vkHeld, vkOutput);
   /// What a run looks for.
   TRunKind = (rkLeaks, rkDebug, rkProfile);
   TViews = array[TViewKind] of TView;
@@ -87,6 +87,11 @@ begin
   Views[vkLive].AddColumn(rsBytes, auBytes);
   Views[vkLive].AddColumn(rsBlocks, auCount);
   Views[vkLive].Advice := rsNoLive;
+  Views[vkHeld] := TView.Create(rsHeld, rsClass);
+  Views[vkHeld].AddColumn(rsRetainedBytes, auBytes);
+  Views[vkHeld].AddColumn(rsBytes, auBytes);
+  Views[vkHeld].AddColumn(rsBlocks, auCount);
+  Views[vkHeld].Advice := rsNoLive;
   Views[vkOutput] := TView.Create(rsOutput, rsText);
   Views[vkOutput].Advice := rsNoOutput;
 end;

@@ -28,6 +28,7 @@ type
     procedure Drain;
   public
     Output, Errors: string;
+    Most: Integer;        // bytes of each that are kept
     constructor Create(const FileName: string; MergesErrors: Boolean);
     destructor Destroy; override;
     procedure Start;
@@ -43,8 +44,8 @@ type
 function SettingsOf(Kind: TRunKind; const Folder: string): string;
 /// Starts a target with these settings behind those that it has, and More behind them.
 function StartTarget(Target: TTarget; const Settings, More: string): TTask;
-/// Starts `lanemm state` of a process.
-function StartState(const Tool: string; ProcessId: Integer): TTask;
+/// Starts a command of the tool `lanemm` for a process: its name, and its options.
+function StartTool(const Tool, Command: string; ProcessId: Integer; const Options: array of string): TTask;
 /// Returns a new folder that its user alone can read.
 function NewFolder: string;
 /// Deletes a folder of NewFolder with its files.
@@ -56,7 +57,7 @@ uses
   {$ifdef UNIX} BaseUnix, {$endif} SysUtils, LaneIdeReading;
 
 const
-  MostOutput = 4 shl 20; // bytes that are kept
+  MostOutput = 4 shl 20; // bytes of what a program prints that are kept
 
 constructor TTarget.Create;
 begin
@@ -76,6 +77,7 @@ begin
   Child := TProcess.Create(nil);
   Child.Executable := FileName;
   Child.Options := [poUsePipes];
+  Most := MostOutput;
   if MergesErrors then
     Child.Options := Child.Options + [poStderrToOutPut];
 end;
@@ -103,7 +105,7 @@ begin
       Break;
     SetLength(Part, Size);
     Size := Child.Output.Read(Part[1], Size);
-    if Length(Output) < MostOutput then
+    if Length(Output) < Most then
       Output := Output + Copy(Part, 1, Size);
   until Size <= 0;
   if Child.Stderr <> nil then
@@ -111,7 +113,7 @@ begin
     begin
       SetLength(Part, Child.Stderr.NumBytesAvailable);
       Size := Child.Stderr.Read(Part[1], Length(Part));
-      if Length(Errors) < MostOutput then
+      if Length(Errors) < Most then
         Errors := Errors + Copy(Part, 1, Size);
     end;
 end;
@@ -181,14 +183,14 @@ begin
   end;
 end;
 
-function StartState(const Tool: string; ProcessId: Integer): TTask;
+function StartTool(const Tool, Command: string; ProcessId: Integer; const Options: array of string): TTask;
 begin
   Result := TTask.Create(Tool, False);
   try
-    Result.Process.Parameters.Add('state');
+    Result.Most := MaxInt;
+    Result.Process.Parameters.Add(Command);
     Result.Process.Parameters.Add(IntToStr(ProcessId));
-    Result.Process.Parameters.Add('--contents');
-    Result.Process.Parameters.Add('--json');
+    Result.Process.Parameters.AddStrings(Options);
     Result.Start;
   except
     Result.Free;

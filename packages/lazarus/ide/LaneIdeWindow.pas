@@ -34,10 +34,11 @@ type
     Task, State: TTask;                 // the program; the tool that looks at it
     RunKind: TRunKind;
     Folder: string;
+    Asked: TViewKind;                   // the view that State is for
     LiveId: Integer;                    // the process that LiveStart is of
     LiveStart: TRow;                    // as it was first seen
     Clock: TTimer;
-    Ticks: Integer;
+    Ticks, AskedAt, NextHeld: Integer;  // as Ticks: when State was asked, and when for vkHeld again
     Runs: array[TRunKind] of TButton;
     StopButton, OpenButton: TButton;
     CompareBox: TCheckBox;
@@ -59,8 +60,9 @@ type
     procedure Tick(Sender: TObject);
     procedure ShowLine(Row: TRow);
     procedure Ended;
-    procedure AskLive;
-    procedure LiveAnswered;
+    procedure Ask(Kind: TViewKind);
+    procedure ReadGrowth;
+    procedure Answered;
     procedure SetState;
     function Current: TReport;
     procedure TakeReport(NewReport: TReport);
@@ -100,6 +102,7 @@ uses
 const
   TickMs = 100;
   LiveTicks = 10;   // a second
+  ViewKeys = 10;    // from 1 to 9, and 0: as many as there are views
 
 function FindTool: string;
 begin
@@ -268,7 +271,7 @@ begin
   end;
   Kind := TViewKind(Tabs.TabIndex);
   Shown := Current.Views[Kind];
-  if Kind in [vkLive, vkOutput] then
+  if Kind in [vkLive, vkHeld, vkOutput] then
     Shown := Report.Views[Kind];
   Summary.Caption := Shown.Summary;
   if (Shown.Summary = '') and (Change <> nil) then
@@ -322,9 +325,9 @@ end;
 
 procedure TLaneWindow.KeyDown(var Key: Word; Shift: TShiftState);
 begin
-  if (ssCtrl in Shift) and (Key >= VK_1) and (Key <= VK_1 + Ord(High(TViewKind))) then
+  if (ssCtrl in Shift) and (Key >= VK_0) and (Key <= VK_9) then
   begin
-    ShowView(TViewKind(Key - VK_1));
+    ShowView(TViewKind((Key - VK_1 + ViewKeys) mod ViewKeys));
     if Grid.Visible then
       Grid.SetFocus;
     Key := 0;
@@ -375,6 +378,7 @@ begin
   end;
   try
     RunKind := Kind;
+    NextHeld := 0;
     Folder := NewFolder;
     Status.SimpleText := Format(rsRunning, [SettingsOf(Kind, Folder)]);
     Task := StartTarget(Target, SettingsOf(Kind, Folder), Trim(Settings.Text));
@@ -458,7 +462,7 @@ begin
   Dialog := TOpenDialog.Create(nil);
   try
     Dialog.Title := rsOpenTitle;
-    Dialog.Filter := rsReports + '|*_MemoryManager_*';
+    Dialog.Filter := rsReports + '|*_MemoryManager_*;*.json';
     Dialog.Options := Dialog.Options + [ofAllowMultiSelect, ofFileMustExist];
     if Dialog.Execute then
       OpenFiles(Dialog.Files);
@@ -469,7 +473,8 @@ end;
 
 // ---------------------------------------------------------------------------- the running program
 
-procedure TLaneWindow.AskLive;
+// Asks the tool for what a view of the running program shows.
+procedure TLaneWindow.Ask(Kind: TViewKind);
 var
   Id: Integer;
 begin
@@ -482,34 +487,55 @@ begin
   if Id <> LiveId then
     FreeAndNil(LiveStart);
   LiveId := Id;
+  Asked := Kind;
+  AskedAt := Ticks;
   try
-    State := StartState(Tool.Text, Id);
+    if Kind = vkHeld then
+      State := StartTool(Tool.Text, 'why', Id, ['--json'])
+    else
+      State := StartTool(Tool.Text, 'state', Id, ['--contents', '--json']);
+    if (Kind = vkHeld) and (Report.Views[Kind].Root.Count = 0) then
+      Status.SimpleText := rsSearching;
   except
     on Error: Exception do
-      Report.Views[vkLive].Advice := Format(rsNoTool, [Error.Message]);
+      Report.Views[Kind].Advice := Format(rsNoTool, [Error.Message]);
   end;
 end;
 
-procedure TLaneWindow.LiveAnswered;
+// Shows the running program, with its growth since the first look.
+procedure TLaneWindow.ReadGrowth;
 var
   IsFirst: Boolean;
 begin
   IsFirst := LiveStart = nil;
+  ReadLive(Report, State.Output, LiveStart);
+  Report.Views[vkLive].Root.Sort(0);
+  if not IsFirst then
+    Exit;
+  LiveStart := Report.Views[vkLive].Root;
+  Report.Views[vkLive].Root := TRow.Create;
+  ReadLive(Report, State.Output, LiveStart);
+  Report.Views[vkLive].Root[0].IsOpen := True;
+  Report.Views[vkLive].Root.Sort(0);
+end;
+
+// What holds memory is asked for again after ten times the time that it took.
+procedure TLaneWindow.Answered;
+begin
   try
     Grid.ShowView(nil);
-    ReadLive(Report, State.Output, LiveStart);
-    Report.Views[vkLive].Root.Sort(0);
-    if IsFirst then
+    if Asked = vkLive then
+      ReadGrowth
+    else
     begin
-      LiveStart := Report.Views[vkLive].Root;
-      Report.Views[vkLive].Root := TRow.Create;
-      ReadLive(Report, State.Output, LiveStart);
-      Report.Views[vkLive].Root[0].IsOpen := True;
-      Report.Views[vkLive].Root.Sort(0);
+      NextHeld := Ticks + LiveTicks + 10 * (Ticks - AskedAt);
+      Status.SimpleText := '';
+      ReadHeld(Report, State.Output);
+      Report.Views[vkHeld].Root.Sort(0);
     end;
   except
     on Error: Exception do // it has ended, does not run on LaneMM, or may not be looked at
-      Report.Views[vkLive].Advice := Trim(State.Errors) + LineEnding + rsNoLive;
+      Report.Views[Asked].Advice := Trim(State.Errors) + LineEnding + rsNoLive;
   end;
   FreeAndNil(State);
   ViewChanged(nil);
@@ -521,10 +547,13 @@ begin
   if (Task <> nil) and not Task.Poll then
     Ended;
   if (State <> nil) and not State.Poll then
-    LiveAnswered;
-  if (State = nil) and (Ticks mod LiveTicks = 0) and Visible
-    and (Tabs.TabIndex = Ord(vkLive)) then
-    AskLive;
+    Answered;
+  if (State <> nil) or (Ticks mod LiveTicks <> 0) or not Visible then
+    Exit;
+  if Tabs.TabIndex = Ord(vkLive) then
+    Ask(vkLive)
+  else if (Tabs.TabIndex = Ord(vkHeld)) and (Ticks >= NextHeld) then
+    Ask(vkHeld);
 end;
 
 end.

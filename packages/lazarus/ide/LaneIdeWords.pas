@@ -40,6 +40,7 @@ resourcestring
   rsLines = 'In use by line';
   rsGrowth = 'Growth';
   rsLocks = 'Locks';
+  rsHeld = 'Held by';
   rsOutput = 'Output';
 
   rsClass = 'Class';
@@ -95,7 +96,9 @@ resourcestring
   rsNoGrowth = 'No block grew in this run: nothing to do.';
   rsNoLocks = 'No thread freed a block of another one or found a lock of the memory manager taken: nothing to do.';
   rsNoOutput = 'The program printed nothing.';
-  rsNoLive = 'No program runs: choose one of the runs, or give the number of a process on LaneMM beside Live.';
+  rsHeldSum = 'Process %s: %s in %s blocks, below the variables that hold them';
+  rsNoLive = 'No program runs: choose one of the runs, or write the number of a process on LaneMM into the box Process.';
+  rsSearching = 'The tool lanemm reads the memory of the program.';
   rsNoTool = 'The tool lanemm was not found (%s): make lanemm builds it, make install copies it. Its path stands in'
     + ' the box Tool.';
   rsNoChange = 'Nothing changed between the two runs in this view.';

@@ -26,6 +26,8 @@ type
     procedure AnErrorHasItsPartsAndItsLine;
     procedure LeaksInALogAreNoErrors;
     procedure GrowthIsSinceTheFirstLook;
+    procedure WhatHoldsMemoryIsATree;
+    procedure WhatHoldsMemoryIsNoRun;
     procedure ADifferenceHasOnlyChanges;
     procedure WhatIsGoneIsAChange;
     procedure ABrokenFileIsAnError;
@@ -44,6 +46,11 @@ const
     + '{"group":4,"name":"AnsiString","blocks":2,"bytes":80,"places":[]}],"retainerTree":['
     + '{"parent":0,"group":1,"blocks":1,"bytes":20,"cycle":false},'
     + '{"parent":1,"group":4,"blocks":2,"bytes":80,"cycle":true}]}';
+  Held = '{"topic":"held","program":"/p/Shop","process":7,"blocks":2,"bytes":50,"groups":['
+    + '{"group":1,"name":"variable SHOP.ORDERS","blocks":0,"bytes":0,"places":[]},'
+    + '{"group":2,"name":"TOrder","blocks":2,"bytes":50,"places":[]}],"retainerTree":['
+    + '{"parent":0,"group":1,"blocks":0,"bytes":0,"cycle":false},'
+    + '{"parent":1,"group":2,"blocks":2,"bytes":50,"cycle":false}]}';
   Profile = '{"format":"lanemm","version":1,"head":{"program":"/p/Shop","process":7,"used":64},'
     + '"profiles":[{"kind":"heap","columns":[{"name":"alloc_objects"},{"name":"alloc_space"},'
     + '{"name":"inuse_objects"},{"name":"inuse_space"}],"frames":[{"name":"main","file":"Shop.lpr",'
@@ -164,6 +171,27 @@ begin
   AssertEquals('of another one', 0, Report.Views[vkLive].Root[0][1].Amounts[0]);
   AssertEquals('of all', 30, Report.Views[vkLive].Root[0].Amounts[0]);
   First.Free;
+end;
+
+procedure TReadingTests.WhatHoldsMemoryIsATree;
+begin
+  ReadJson(Report, Held);
+  AssertEquals('variable SHOP.ORDERS', Report.Views[vkHeld].Root[0].Text);
+  AssertEquals('retained', 50, Report.Views[vkHeld].Root[0].Amounts[0]);
+  AssertEquals('TOrder', Report.Views[vkHeld].Root[0][0].Text);
+  AssertEquals('its blocks', 2, Report.Views[vkHeld].Root[0][0].Amounts[2]);
+  AssertEquals('no leaks', 0, Report.Views[vkRetained].Root.Count);
+end;
+
+// Then there is no run before to compare with, and what was open stays open.
+procedure TReadingTests.WhatHoldsMemoryIsNoRun;
+begin
+  ReadHeld(Report, Held);
+  AssertTrue(Report.IsEmpty);
+  Report.Views[vkHeld].Root[0].IsOpen := True;
+  ReadHeld(Report, Held);
+  AssertEquals(1, Report.Views[vkHeld].Root.Count);
+  AssertTrue(Report.Views[vkHeld].Root[0].IsOpen);
 end;
 
 procedure TReadingTests.ADifferenceHasOnlyChanges;

@@ -239,6 +239,48 @@ begin
   Check('the reports of a program that was stopped are read', First(vkClasses) <> nil);
 end;
 
+function RowOf(Row: TRow; const Text: string): TRow;
+var
+  Number: Integer;
+begin
+  Result := nil;
+  for Number := 0 to Row.Count - 1 do
+    if Row[Number].Text = Text then
+      Exit(Row[Number]);
+end;
+
+// The orders, below the variable that holds them: they grow until they are the most.
+procedure TestHeld;
+var
+  Start: QWord;
+  Row: TRow;
+  Link: string;
+begin
+  Host.Parameters := 'wait';
+  Window.Run(rkDebug);
+  Window.ShowView(vkHeld);
+  Start := GetTickCount64;
+  while ((First(vkHeld) = nil) or (First(vkHeld).Text <> 'variable SHOP.ORDERS'))
+    and (GetTickCount64 - Start < MostMs) do
+  begin
+    Application.ProcessMessages;
+    Sleep(5);
+  end;
+  Check('what holds memory: a variable comes first: ' + Window.SummaryLabel.Caption,
+    (First(vkHeld) <> nil) and (First(vkHeld).Text = 'variable SHOP.ORDERS'));
+  Row := First(vkHeld);
+  for Link in TStringArray.Create('Classes.TList', 'Classes.TFPList', 'data', 'Shop.TOrder') do
+    if Row <> nil then
+      Row := RowOf(Row, Link);
+  Check('and below it the lists and the orders', Row <> nil);
+  OpenRows(5);
+  Picture('held');
+  Window.Stop;
+  Start := GetTickCount64;
+  while Window.IsRunning and (GetTickCount64 - Start < MostMs) do
+    Application.ProcessMessages;
+end;
+
 procedure TestMany;
 var
   Start: QWord;
@@ -266,6 +308,7 @@ begin
   TestErrors;
   TestProfile;
   TestLive;
+  TestHeld;
   TestMany;
   Window.Free;
   ExitCode := Ord(Failed > 0);
