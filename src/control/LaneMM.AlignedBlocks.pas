@@ -29,9 +29,8 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena,
   LaneMM.Blocks, LaneMM.Walk, LaneMM.Aligned, LaneMM.Resize, LaneMM.ReportState,
-  LaneMM.SettingsState, LaneMM.Counting,
-  LaneMM.Recording, LaneMM.Sampler, LaneMM.DebugState, LaneMM.BlockNotes, LaneMM.Debug,
-  LaneMM.Erase, LaneMM.Hard, LaneMM.GuardSample, LaneMM.Watch;
+  LaneMM.SettingsState, LaneMM.SeenCalls, LaneMM.Sampler, LaneMM.DebugState, LaneMM.BlockNotes,
+  LaneMM.Debug, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardSample, LaneMM.Watch;
 
 const
   MostAlignment = 1024 * 1024;
@@ -85,8 +84,7 @@ begin
       Result := GetGuarded(P, Alignment, Size);
     NoteBlock(Result, Size, NativeUInt(get_frame));
   end;
-  CountingSee(Result, Size);
-  RecordingSee(Result, Size, Alignment);
+  CallsSee(Result, Size, Alignment);
 end;
 
 // ---------------------------------------------------------------------------- blocks

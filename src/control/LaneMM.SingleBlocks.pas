@@ -25,7 +25,7 @@ function SingleRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Blocks, LaneMM.Counting, LaneMM.Recording, LaneMM.Debug, LaneMM.Watch;
+  LaneMM.Blocks, LaneMM.SeenCalls, LaneMM.Debug, LaneMM.Watch;
 
 function SingleGet(Size: TSize): Pointer;
 begin
@@ -35,8 +35,7 @@ begin
     Exit;
   end;
   Result := DebugGet(Size);
-  CountingSee(Result, Size);
-  RecordingSee(Result, Size, BlockAlignment);
+  CallsSee(Result, Size, BlockAlignment);
 end;
 
 function SingleGetZero(Size: TSize): Pointer;
@@ -44,8 +43,7 @@ begin
   if not WatchDebugStart then
     Exit(AllocMem(Size));
   Result := DebugGetZero(Size);
-  CountingSee(Result, Size);
-  RecordingSee(Result, Size, BlockAlignment);
+  CallsSee(Result, Size, BlockAlignment);
 end;
 
 function SingleRealloc(var P: Pointer; Size: TSize): Pointer;

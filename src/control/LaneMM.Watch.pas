@@ -52,10 +52,11 @@ uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.OsSignals,
   LaneMM.Rtl, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Huge, LaneMM.Threads, LaneMM.Purge,
   LaneMM.Limits, LaneMM.Stats, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine,
-  LaneMM.ReportState, LaneMM.Text,
-  LaneMM.OwnLibrary, LaneMM.ReportStack, LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState,
+  LaneMM.ReportState, LaneMM.Text, LaneMM.OwnLibrary, LaneMM.ReportStack, LaneMM.SettingsState,
+  LaneMM.Settings, LaneMM.StacksState,
   LaneMM.Unwind, LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.Modules, LaneMM.ObserveState,
-  LaneMM.CallSites, LaneMM.Counting, LaneMM.Recording, LaneMM.EventLog, LaneMM.Copies,
+  LaneMM.CallSites, LaneMM.Counting, LaneMM.Recording, LaneMM.SeenCalls, LaneMM.EventLog,
+  LaneMM.Copies,
   LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Samples,
   LaneMM.Sampler, LaneMM.TimedReports, LaneMM.BlackBox, LaneMM.Pressure, LaneMM.DebugState,
   LaneMM.DebugThreads,
@@ -307,10 +308,8 @@ begin
     if IsSet(opStacks) and not IsDebug then
       UseNotedEntries(Manager);
     UseGrowthEntries(Manager);
-    if CountingIsOn then
-      CountingUseEntries(Manager);
-    if RecordingIsOn then
-      RecordingUseEntries(Manager);
+    if CallsAreSeen then
+      CallsUseEntries(Manager);
     FetchAdd(Control.Changes, 1); // full barrier, as below: no entry changes outside
     Control.Entries := Manager;
     // Release: all that the new entries use before the entries. A thread that runs calls them at
@@ -520,7 +519,7 @@ end;
 
 procedure ApplyEntries;
 begin
-  Control.HasFront := CountingIsOn or RecordingIsOn;
+  Control.HasFront := CallsAreSeen;
   SetEntries;
 end;
 
@@ -551,7 +550,7 @@ begin
     if (LoadAcquire(Observe.SiteKeys) = 0) and not Debug.IsStarted and not IsErasing
       and (Debug.Notes = nil) then
     begin
-      if CountingIsOn or RecordingIsOn or Control.HasFront then
+      if CallsAreSeen or Control.HasFront then
         ApplyEntries;
       Exit;
     end;

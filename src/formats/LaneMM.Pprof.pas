@@ -18,9 +18,8 @@ procedure PprofAdd(var Text: TText; const Profile: TProfile);
 implementation
 
 uses
-  LaneMM.OsProcess, LaneMM.ReportHead, LaneMM.StacksState, LaneMM.Symbols,
-  LaneMM.Unwind, LaneMM.CallSites, LaneMM.SampledClasses,
-  LaneMM.Samples;
+  LaneMM.OsProcess, LaneMM.ReportHead, LaneMM.StacksState, LaneMM.Symbols, LaneMM.Unwind,
+  LaneMM.ElfFile, LaneMM.CallSites, LaneMM.SampledClasses, LaneMM.Samples;
 
 const
   MessageLimit = 65536;
@@ -245,25 +244,6 @@ end;
 
 // ---------------------------------------------------------------------------- gzip
 
-function Checksum(const Data: TText): Cardinal;
-const
-  Polynomial = Cardinal($EDB88320);
-var
-  Index: NativeUInt;
-  Bit: Cardinal;
-begin
-  Result := Cardinal(-1);
-  Index := 0;
-  while Index < Data.Length do
-  begin
-    Result := Result xor Ord(Data.Start[Index]);
-    for Bit := 1 to 8 do
-      Result := Result shr 1 xor (Polynomial and (0 - Result and 1));
-    Inc(Index);
-  end;
-  Result := not Result;
-end;
-
 // Adds Count bytes of Value, lowest first.
 procedure AddFixed(var Text: TText; Value: NativeUInt; Count: Cardinal);
 var
@@ -295,7 +275,7 @@ begin
     TextAddSome(Text, Data.Start + Index, Length);
     Inc(Index, Length);
   until Index = Data.Length;
-  AddFixed(Text, Checksum(Data), 4);
+  AddFixed(Text, Crc32(PByte(Data.Start), Data.Length), 4);
   AddFixed(Text, Data.Length, 4);
 end;
 

@@ -1,14 +1,12 @@
 /// Counts allocations between two moments, of a thread or of all, and by place; for budgets.
 //
-// Owns:       Counting: the counters, and the calls that the entries go through, which LaneMM.Watch
-//             sets.
+// Owns:       Counting: the counters.
 // Invariants: a counter is in use from CountStart to CountStop, its Heap is the thread's. The
 //             counters of a thread are a stack; the newest one counts, and its sums are added to
 //             the one before when it ends. One counter may be that of all threads: it counts by
 //             itself. The end of a thread ends its counts.
-// Callers:    CountedGet and the other entries: the installed manager while a counter is in use.
-//             Nothing is paid without.
-// Progress:   wait-free but for the calls behind; the peak is lock-free.
+// Callers:    CountCall: the entries of LaneMM.SeenCalls. Nothing is paid without a count.
+// Progress:   wait-free; the peak is lock-free.
 unit LaneMM.Counting;
 
 {$I ../LaneMM.inc}
@@ -32,6 +30,8 @@ type
     Bytes: NativeUInt;       //< owner   bytes that allocations and resizes asked for, all together
     Peak: NativeUInt;        //< owner   most usable bytes beyond those in use at the start
   end;
+  /// The events of a count, in the order of the first fields of TCounts.
+  TCountEvent = (ceAllocation, ceFree, ceResize, ceMove);
   PCountSite = ^TCountSite;
   /// The allocations with one backtrace.
   TCountSite = record
@@ -52,12 +52,11 @@ function CountStart(OfAll, WithPlaces: Boolean): Boolean;
 /// Ends the newest count of the calling thread, and calls See, unless it is nil, if it has sites.
 /// Zeros and False without a count.
 function CountStop(out Counts: TCounts; See: TCountSitesCall; Context: Pointer): Boolean;
-/// Counts a block of Size requested bytes, or nil, that was allocated without an entry.
-procedure CountingSee(P: Pointer; Size: NativeUInt);
+/// Counts an event in the counter of the thread and in that of all: P is a new block, or nil; it
+/// has Requested bytes, and Change more usable ones are in use.
+procedure CountCall(Event: TCountEvent; P: Pointer; Requested: NativeUInt; Change: NativeInt);
 /// Returns whether any counter is in use.
 function CountingIsOn: Boolean;
-/// Puts the entries that count in front of those of Manager.
-procedure CountingUseEntries(var Manager: TMemoryManager);
 /// In a child process after fork: ends the counts of the threads that it has not.
 procedure CountingForget;
 
@@ -71,8 +70,6 @@ const
   MostCounters = 32;
 
 type
-  TCountEvent = (ceAllocation, ceFree, ceResize, ceMove); // the first fields of TCounts
-
   PCounter = ^TCounter;
   TCounter = record
     Heap: TAtomicWord;    // the heap of its thread; 0: not in use
@@ -91,7 +88,6 @@ type
     OfAll: TAtomicWord;   // the counter of all threads, or 0
     SeesEnds: TAtomicWord; // 1: Hooks.ThreadEnds ends counts
     NextEnds: TPlainProcedure; // the hook before, or nil
-    Behind: TMemoryManager; // the routines behind its own
   end;
 
 var
@@ -167,11 +163,12 @@ begin
   FetchAdd(Site^.Bytes, Size);
 end;
 
-// Counts an event in the counter of the thread and in that of all; P is a new block, or nil.
-procedure Count(Event: TCountEvent; P: Pointer; Requested: NativeUInt; Change: NativeInt);
+procedure CountCall(Event: TCountEvent; P: Pointer; Requested: NativeUInt; Change: NativeInt);
 var
   Own, All: PCounter;
 begin
+  if not CountingIsOn then
+    Exit;
   Own := OwnCounter;
   // Acquire: the counter as it was set up. Pairs with CountStart. It may end meanwhile: an event
   // then counts for none, or for the next count, in pages that stay.
@@ -188,87 +185,6 @@ begin
     CountIn(All, Event, Requested, Change);
     CountSite(All^.Sites, P, Requested);
   end;
-end;
-
-procedure CountGot(P: Pointer; Size: NativeUInt);
-begin
-  if P <> nil then
-    Count(ceAllocation, P, Size, NativeInt(Counting.Behind.MemSize(P)));
-end;
-
-procedure CountingSee(P: Pointer; Size: NativeUInt);
-begin
-  if CountingIsOn then
-    CountGot(P, Size);
-end;
-
-// ---------------------------------------------------------------------------- entries
-
-function CountedGet(Size: TSize): Pointer;
-begin
-  AcquireFence; // see SetEntries of LaneMM.Watch
-  Result := Counting.Behind.GetMem(Size);
-  CountGot(Result, Size);
-end;
-
-function CountedGetZero(Size: TSize): Pointer;
-begin
-  AcquireFence; // likewise
-  Result := Counting.Behind.AllocMem(Size);
-  CountGot(Result, Size);
-end;
-
-function CountedFree(P: Pointer): TSize;
-begin
-  AcquireFence; // likewise
-  Result := Counting.Behind.FreeMem(P);
-  if P <> nil then
-    Count(ceFree, nil, 0, -NativeInt(Result));
-end;
-
-function CountedFreeSize(P: Pointer; Size: TSize): TSize;
-var
-  Usable: NativeUInt;
-begin
-  AcquireFence; // likewise
-  if (P = nil) or (Size = 0) then
-    Exit(Counting.Behind.FreeMemSize(P, Size));
-  Usable := Counting.Behind.MemSize(P);
-  Result := Counting.Behind.FreeMemSize(P, Size);
-  Count(ceFree, nil, 0, -NativeInt(Usable));
-end;
-
-function CountedRealloc(var P: Pointer; Size: TSize): Pointer;
-var
-  Before: Pointer;
-  Usable: NativeUInt;
-begin
-  AcquireFence; // likewise
-  Before := P;
-  Usable := 0;
-  if Before <> nil then
-    Usable := Counting.Behind.MemSize(Before);
-  Result := Counting.Behind.ReallocMem(P, Size);
-  if Before = nil then
-    CountGot(P, Size)
-  else if Size = 0 then
-    Count(ceFree, nil, 0, -NativeInt(Usable))
-  else if Result <> nil then
-  begin
-    Count(ceResize, nil, Size, NativeInt(Counting.Behind.MemSize(P)) - NativeInt(Usable));
-    if P <> Before then
-      Count(ceMove, nil, 0, 0);
-  end;
-end;
-
-procedure CountingUseEntries(var Manager: TMemoryManager);
-begin
-  Counting.Behind := Manager;
-  Manager.GetMem := CountedGet;
-  Manager.AllocMem := CountedGetZero;
-  Manager.ReallocMem := CountedRealloc;
-  Manager.FreeMem := CountedFree;
-  Manager.FreeMemSize := CountedFreeSize;
 end;
 
 // ---------------------------------------------------------------------------- start and stop

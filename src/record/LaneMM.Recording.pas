@@ -1,13 +1,11 @@
 /// Records the calls of all threads in a file, from which `lanemm replay` repeats them.
 //
-// Owns:       Recording: the calls that the entries go through, which LaneMM.Watch sets, and the
-//             recorder, in pages of its own; the file.
+// Owns:       Recording: the recorder, in pages of its own; the file.
 // Invariants: the lock gives the events one order. A free is recorded before the block is freed,
 //             an allocation after it, a resize before and after it: in the file no two blocks in
 //             use have one address. The file is opened for each part: a program that closes all
 //             descriptors does no harm.
-// Callers:    RecordedGet and the other entries: the installed manager while a recording is on;
-//             after its end they stay in front, and do nothing. RecordingStart: under the lock of
+// Callers:    RecordCall: the entries of LaneMM.SeenCalls. RecordingStart: under the lock of
 //             LaneMM.Watch. RecordingForget: the one thread of a child process.
 // Progress:   blocking: threads wait for each other, and for the file. No routine uses the heap.
 unit LaneMM.Recording;
@@ -17,7 +15,7 @@ unit LaneMM.Recording;
 interface
 
 uses
-  LaneMM.Layout;
+  LaneMM.RecordFormat;
 
 /// Creates the file that the setting names, unless it exists, and records from now on; the caller
 /// then applies the entries. False, after a line on stderr, where that cannot be.
@@ -29,18 +27,15 @@ procedure RecordingEnd;
 procedure RecordingForget;
 /// Returns whether a recording is on.
 function RecordingIsOn: Boolean;
-/// Records a block of Size requested bytes, or nil, that was allocated without an entry, at a
-/// multiple of Alignment.
-procedure RecordingSee(P: Pointer; Size, Alignment: NativeUInt);
-/// Puts the entries that record in front of those of Manager.
-procedure RecordingUseEntries(var Manager: TMemoryManager);
+/// Records an event of a block, if a recording is on; not for nil. Size and Alignment count where
+/// the kind has them.
+procedure RecordCall(Kind: TRecordKind; P: Pointer; Size, Alignment: NativeUInt);
 
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsFiles,
-  LaneMM.Lock, LaneMM.Threads, LaneMM.Text, LaneMM.SettingsState,
-  LaneMM.RecordFormat;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsFiles,
+  LaneMM.Lock, LaneMM.Threads, LaneMM.Text, LaneMM.SettingsState;
 
 const
   EventBytes = 128; // more than an event, one of a thread before it, and the end
@@ -64,7 +59,6 @@ type
   TRecording = record
     Lock: TLock;            // taken after that of LaneMM.Watch
     Recorder: TAtomicWord;  // a PRecorder; 0: no recording is on. Changes under Lock
-    Behind: TMemoryManager; // the routines behind its own
   end;
 
 var
@@ -168,8 +162,7 @@ begin
   end;
 end;
 
-// Records an event of a block; not for nil. Size and Alignment count where the kind has them.
-procedure Note(Kind: TRecordKind; P: Pointer; Size, Alignment: NativeUInt);
+procedure RecordCall(Kind: TRecordKind; P: Pointer; Size, Alignment: NativeUInt);
 var
   Recorder: PRecorder;
   Distance: Int64;
@@ -195,73 +188,6 @@ begin
   if (Recorder^.Filled >= Recorder^.Room) and WritePart(Recorder) and not HasRoom(Recorder^) then
     Finish(Recorder, reLimit);
   LockLeave(Recording.Lock);
-end;
-
-procedure RecordingSee(P: Pointer; Size, Alignment: NativeUInt);
-begin
-  Note(rkAligned, P, Size, Alignment);
-end;
-
-// ---------------------------------------------------------------------------- entries
-
-function RecordedGet(Size: TSize): Pointer;
-begin
-  AcquireFence; // see SetEntries of LaneMM.Watch
-  Result := Recording.Behind.GetMem(Size);
-  Note(rkNew, Result, Size, 0);
-end;
-
-function RecordedGetZero(Size: TSize): Pointer;
-begin
-  AcquireFence; // likewise
-  Result := Recording.Behind.AllocMem(Size);
-  Note(rkZero, Result, Size, 0);
-end;
-
-function RecordedFree(P: Pointer): TSize;
-begin
-  AcquireFence; // likewise
-  Note(rkFree, P, 0, 0);
-  Result := Recording.Behind.FreeMem(P);
-end;
-
-function RecordedFreeSize(P: Pointer; Size: TSize): TSize;
-begin
-  AcquireFence; // likewise
-  if Size <> 0 then
-    Note(rkFree, P, 0, 0);
-  Result := Recording.Behind.FreeMemSize(P, Size);
-end;
-
-function RecordedRealloc(var P: Pointer; Size: TSize): Pointer;
-var
-  Before: Pointer;
-begin
-  AcquireFence; // likewise
-  Before := P;
-  if Size = 0 then
-    Note(rkFree, Before, 0, 0)
-  else
-    Note(rkMoving, Before, 0, 0);
-  Result := Recording.Behind.ReallocMem(P, Size);
-  if Before = nil then
-    Note(rkNew, Result, Size, 0)
-  else if Size = 0 then
-    Exit
-  else if Result = nil then
-    Note(rkMoved, Before, 0, 0)
-  else
-    Note(rkMoved, Result, Size, 0);
-end;
-
-procedure RecordingUseEntries(var Manager: TMemoryManager);
-begin
-  Recording.Behind := Manager;
-  Manager.GetMem := RecordedGet;
-  Manager.AllocMem := RecordedGetZero;
-  Manager.ReallocMem := RecordedRealloc;
-  Manager.FreeMem := RecordedFree;
-  Manager.FreeMemSize := RecordedFreeSize;
 end;
 
 // ---------------------------------------------------------------------------- start and end

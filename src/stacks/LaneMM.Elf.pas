@@ -145,7 +145,7 @@ begin
     Separate.Path := Mapping.Path;
     if ReplaceName(Separate.Path, Folders[Index], Name)
       and ElfFileOpen(Elf.Files[Elf.Count], Separate)
-      and Keep(Elf, ElfFileChecksum(Elf.Files[Elf.Count]) = Checksum) then
+      and Keep(Elf, Crc32(Elf.Files[Elf.Count].Image, Elf.Files[Elf.Count].Size) = Checksum) then
       Exit(True);
   end;
 end;

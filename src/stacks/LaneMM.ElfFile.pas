@@ -59,8 +59,8 @@ function ElfFileNames(var Elf: TElfFile; const Name: ShortString): TDwarfSection
 function ElfFileIsWhole(const Elf: TElfFile): Boolean;
 /// Finds the name of the file with the debug information, ended by #0, and that file's checksum.
 function ElfFileLink(const Elf: TElfFile; out Name: PAnsiChar; out Checksum: Cardinal): Boolean;
-/// Returns the checksum by which a link names the file: CRC-32.
-function ElfFileChecksum(const Elf: TElfFile): Cardinal;
+/// Returns the checksum CRC-32, by which a link names a file.
+function Crc32(Data: PByte; Size: NativeUInt): Cardinal;
 /// Reads the build ID; returns False if the file has none.
 function ElfFileBuildId(const Elf: TElfFile; out Id: TBuildId): Boolean;
 
@@ -367,7 +367,7 @@ end;
 // ---------------------------------------------------------------------------- separate files
 
 // Four bits at a time.
-function ElfFileChecksum(const Elf: TElfFile): Cardinal;
+function Crc32(Data: PByte; Size: NativeUInt): Cardinal;
 const
   Steps: array[0..15] of Cardinal = ($00000000, $1DB71064, $3B6E20C8, $26D930AC, $76DC4190,
     $6B6B51F4, $4DB26158, $5005713C, $EDB88320, $F00F9344, $D6D6A3E8, $CB61B38C, $9B64C2B0,
@@ -376,9 +376,9 @@ var
   Index: NativeInt;
 begin
   Result := High(Cardinal);
-  for Index := 0 to NativeInt(Elf.Size) - 1 do
+  for Index := 0 to NativeInt(Size) - 1 do
   begin
-    Result := Result xor Elf.Image[Index];
+    Result := Result xor Data[Index];
     Result := Result shr 4 xor Steps[Result and 15];
     Result := Result shr 4 xor Steps[Result and 15];
   end;

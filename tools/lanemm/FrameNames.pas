@@ -270,7 +270,7 @@ begin
       Continue;
     if ElfFileLink(Module, LinkName, Checksum) and ElfFileOpen(Separate, MappingOf(FileName)) then
     begin
-      Result := not ElfFileIsWhole(Module) and (ElfFileChecksum(Separate) <> Checksum);
+      Result := not ElfFileIsWhole(Module) and (Crc32(Separate.Image, Separate.Size) <> Checksum);
       ElfFileClose(Separate);
     end;
     ElfFileClose(Module);

@@ -48,22 +48,37 @@ end;
 
 // Returns the constants for one type of the door; empty for one that is no enumeration.
 function ConstantsOf(Project: TProject; Door: TSource; const Exported, TypeName: string): string;
+const
+  MostColumns = 100;
 var
   Use: TUse;
   Values: TStringList;
-  Value: string;
+  Value, Line, Constant: string;
 begin
   Result := '';
+  Line := '';
   Values := TStringList.Create;
   for Use in Door.UsedUnits do
     if Project.Find(Use.Name) <> nil then
     begin
       AddValues(Project.Find(Use.Name).Source, TypeName, Values);
       for Value in Values do
-        Result := Result + Format('  %s = %s.%0:s;'#10, [Value, Use.Name]);
+      begin
+        Constant := Format(' %s = %s.%0:s;', [Value, Use.Name]);
+        if Length(Line + Constant) > MostColumns then
+        begin
+          Result := Result + Line + #10;
+          Line := '';
+        end;
+        if Line = '' then
+          Line := ' ';
+        Line := Line + Constant;
+      end;
       Values.Clear;
     end;
   Values.Free;
+  if Line <> '' then
+    Result := Result + Line + #10;
   if Result <> '' then
     Result := Format(#10'  /// The values of %s.'#10, [Exported]) + Result;
 end;
