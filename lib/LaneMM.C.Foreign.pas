@@ -1,6 +1,7 @@
-/// Pointers that belong to no copy of LaneMM.
+/// Pointers that belong to no copy of LaneMM, and those that are no block in use.
 //
-// Owns:       nothing; supplies the memory manager that LaneMM.Foreign treats as the previous one.
+// Owns:       Hooks.InvalidPointer without debug mode; supplies the memory manager that
+//             LaneMM.Foreign treats as the previous one.
 // Invariants: where this library is the malloc of the process, a block of libc's own malloc goes
 //             back there; any other foreign pointer is an error, which ends the program with a
 //             line. Otherwise (the library was loaded late, for one part of a program) foreign
@@ -24,11 +25,17 @@ function ForeignIsForProcess: Boolean;
 function ForeignRealloc(P: Pointer; Size: NativeUInt): Pointer;
 /// Ends the program: P, in no arena, is no heap block.
 procedure ForeignInvalid(P: Pointer; Call: TInvalidCall);
+/// Has a line describe each pointer that is no block in use, before the program ends for it.
+procedure ForeignWatch;
+/// Returns whether there was such a line.
+function ForeignIsSaid: Boolean;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.OsProcess, LaneMM.C.Libc, LaneMM.C.Modules;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.OsProcess, LaneMM.Arena, LaneMM.Span,
+  LaneMM.Walk, LaneMM.Text, LaneMM.ReportState, LaneMM.Debug, LaneMM.InvalidPointers,
+  LaneMM.C.Libc, LaneMM.C.Modules;
 
 // The malloc of the process: the first definitions of these names that the dynamic linker finds,
 // in this library or in another one.
@@ -62,39 +69,6 @@ type
     Name: PAnsiChar;
   end;
   PPlace = ^TPlace;
-
-  TLine = record
-    Length: NativeUInt;
-    Text: array[0..1023] of AnsiChar;
-  end;
-
-procedure Add(var Line: TLine; Part: PAnsiChar);
-begin
-  while (Part^ <> #0) and (Line.Length < SizeOf(Line.Text)) do
-  begin
-    Line.Text[Line.Length] := Part^;
-    Inc(Line.Length);
-    Inc(Part);
-  end;
-end;
-
-procedure AddAddress(var Line: TLine; Address: NativeUInt);
-const
-  Digits: array[0..15] of AnsiChar = '0123456789abcdef';
-var
-  Text: array[0..SizeOf(Address) * 2] of AnsiChar;
-  Index: NativeInt;
-begin
-  Index := High(Text);
-  Text[Index] := #0;
-  repeat
-    Dec(Index);
-    Text[Index] := Digits[Address and 15];
-    Address := Address shr 4;
-  until Address = 0;
-  Add(Line, '0x');
-  Add(Line, @Text[Index]);
-end;
 
 function KindOf(const Segment: TSegment): PAnsiChar;
 begin
@@ -139,26 +113,26 @@ begin
   end;
 end;
 
-procedure AddMapping(var Line: TLine; Address: NativeUInt);
+procedure AddMapping(var Line: TText; Address: NativeUInt);
 var
   Mapping: TOsMapping;
   Own: NativeUInt;
 begin
   Own := NativeUInt(get_frame);
   if not OsFindMapping(Address, Mapping) then
-    Add(Line, 'is not mapped')
+    TextAdd(Line, 'is not mapped')
   else if Own - Mapping.First < Mapping.Limit - Mapping.First then
-    Add(Line, 'is in the stack of this thread')
+    TextAdd(Line, 'is in the stack of this thread')
   else if Mapping.Path[0] <> #0 then
   begin
-    Add(Line, 'is in ');
-    Add(Line, @Mapping.Path);
+    TextAdd(Line, 'is in ');
+    TextAddChars(Line, @Mapping.Path);
   end
   else
-    Add(Line, 'is in memory that is no heap of LaneMM');
+    TextAdd(Line, 'is in memory that is no heap of LaneMM');
 end;
 
-procedure AddPlace(var Line: TLine; Address: NativeUInt);
+procedure AddPlace(var Line: TText; Address: NativeUInt);
 var
   Place: TPlace;
 begin
@@ -170,28 +144,106 @@ begin
     AddMapping(Line, Address);
     Exit;
   end;
-  Add(Line, 'is in ');
-  Add(Line, Place.Kind);
-  Add(Line, Place.Name);
+  TextAdd(Line, 'is in ');
+  TextAddChars(Line, Place.Kind);
+  TextAddChars(Line, Place.Name);
 end;
 
-procedure ForeignInvalid(P: Pointer; Call: TInvalidCall);
+procedure AddAddress(var Line: TText; Address: NativeUInt);
+begin
+  TextAdd(Line, '0x');
+  TextAddHex(Line, Address, 1);
+end;
+
+// Returns whether a block of the span began at P, and none in use holds it.
+function IsFreed(Span: PSpan; P: Pointer): Boolean;
+var
+  Block: TBlockInfo;
+begin
+  Result := (Span <> nil) and (Span^.Kind = skBlocks) and SpanBlockIsValid(Span, P)
+    and not WalkFind(P, Block);
+end;
+
+// Adds the place of an address in the heap at which no block in use begins.
+procedure AddHeapPlace(var Line: TText; Span: PSpan; P: Pointer);
+var
+  Block: TBlockInfo;
+begin
+  if WalkFind(P, Block) then
+  begin
+    TextAdd(Line, 'is in the block of ');
+    TextAddCount(Line, Block.UsableSize, 'byte');
+    TextAdd(Line, ' at ');
+    AddAddress(Line, NativeUInt(Block.Address));
+  end
+  else if IsFreed(Span, P) then
+  begin
+    TextAdd(Line, 'was freed already, a block of ');
+    TextAddCount(Line, Span^.BlockSize, 'byte');
+    TextAdd(Line, '; LANEMM=debug reports where');
+  end
+  else
+    TextAdd(Line, 'is in free memory of the heap');
+end;
+
+var
+  IsSaid: Boolean; // racy  a line was written: the process ends
+
+function ForeignIsSaid: Boolean;
+begin
+  Result := IsSaid;
+end;
+
+procedure Say(P: Pointer; Call: TInvalidCall);
 const
   Calls: array[TInvalidCall] of PAnsiChar = ('free', 'realloc', 'malloc_usable_size');
 var
-  Line: TLine;
+  Buffer: array[0..1023] of AnsiChar;
+  Line: TText;
+  Span: PSpan;
 begin
-  if @Hooks.InvalidPointer <> nil then
-    Hooks.InvalidPointer(P, Call);
-  Line.Length := 0;
-  Add(Line, 'LaneMM: invalid ');
-  Add(Line, Calls[Call]);
-  Add(Line, ': not a heap block: ');
+  IsSaid := True;
+  Span := ArenaSpan(P);
+  TextOpenAt(Line, @Buffer, SizeOf(Buffer));
+  if (Call = icFree) and IsFreed(Span, P) then
+    TextAdd(Line, 'LaneMM: double ')
+  else
+    TextAdd(Line, 'LaneMM: invalid ');
+  if (Call = icSize) and (Span <> nil) then
+    TextAdd(Line, 'realloc or '); // which asks for the size first
+  TextAddChars(Line, Calls[Call]);
+  TextAdd(Line, ': ');
+  if Span = nil then
+    TextAdd(Line, 'not a heap block: ');
   AddAddress(Line, NativeUInt(P));
-  Add(Line, ' ');
-  AddPlace(Line, NativeUInt(P));
-  Add(Line, #10);
-  OsWriteError(@Line.Text, Line.Length);
+  TextAdd(Line, ' ');
+  if Span = nil then
+    AddPlace(Line, NativeUInt(P))
+  else
+    AddHeapPlace(Line, Span, P);
+  TextAdd(Line, #10);
+  OsWriteError(Line.Start, Line.Length);
+end;
+
+// With `abort` the report ends the program.
+procedure SayOrReport(P: Pointer; Call: TInvalidCall);
+begin
+  if Report.Aborts then
+    InvalidReport(P, Call);
+  Say(P, Call);
+end;
+
+procedure ForeignWatch;
+begin
+  Hooks.InvalidPointer := SayOrReport;
+end;
+
+procedure ForeignInvalid(P: Pointer; Call: TInvalidCall);
+begin
+  if DebugIsOn or Report.Aborts then
+    Hooks.InvalidPointer(P, Call);
+  if not IsSaid then
+    Say(P, Call);
   LibcAbort;
 end;
 

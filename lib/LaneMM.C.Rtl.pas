@@ -19,7 +19,7 @@ interface
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Debug, LaneMM.C.Errno;
+  LaneMM.Os, LaneMM.Debug, LaneMM.C.Errno, LaneMM.C.Foreign;
 
 const
   OutOfMemory = 203;
@@ -63,7 +63,7 @@ begin
     ErrnoSet(ErrorNoMemory);
     Exit;
   end;
-  if not DebugIsOn then // else debug mode has reported it
+  if not DebugIsOn and not ForeignIsSaid then // else it was reported
     OsWriteError(@Text[1], Length(Text));
   LibcAbort;
 end;

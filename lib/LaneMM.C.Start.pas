@@ -120,6 +120,7 @@ end;
 
 procedure WatchStart;
 begin
+  ForeignWatch;
   SettingsStart;
   WatchConfine;
   if Settings.Values[opOff] <> 0 then

@@ -89,10 +89,6 @@ static int is_aborted_with(void (*action)(void), const char *first, const char *
       && WTERMSIG(status) == SIGABRT;
 }
 
-static int is_aborted(void (*action)(void)) {
-  return is_aborted_with(action, "LaneMM: ", "");
-}
-
 static char in_data[100] = "x", in_bss[100];
 static __thread char in_thread[100];
 static int ends_of_threads[2];
@@ -190,11 +186,16 @@ static int takes_libc_blocks(void) {
 
 int main(void) {
   check_use_all();
-  promise("a double free ends the program with a message", is_aborted(free_twice));
-  promise("so does one of a large block", is_aborted(free_large_twice));
-  promise("so does one by other threads", is_aborted(free_twice_in_threads));
-  promise("so does a free inside a block", is_aborted(free_inside));
-  promise("so does the realloc of a freed block", is_aborted(resize_freed));
+  promise("a double free ends the program with a message",
+          is_aborted_with(free_twice, "double free: 0x", "was freed already, a block of 112 bytes;"));
+  promise("so does one of a large block",
+          is_aborted_with(free_large_twice, "invalid free: 0x", "is in free memory of the heap"));
+  promise("so does one by other threads",
+          is_aborted_with(free_twice_in_threads, "double free: 0x", "was freed already, a block of "));
+  promise("so does a free inside a block",
+          is_aborted_with(free_inside, "invalid free: 0x", "is in the block of 112 bytes at 0x"));
+  promise("so does the realloc of a freed block",
+          is_aborted_with(resize_freed, "invalid realloc or ", "was freed already, a block of "));
   refuse_all();
 #ifdef __GLIBC__ /* musl's blocks are refused, as those of any other malloc */
   promise("blocks of libc's own malloc go back there", takes_libc_blocks());
