@@ -286,16 +286,6 @@ begin
   end;
 end;
 
-function StackOf(const Snapshot: TSnapshot; Index: Cardinal): Cardinal;
-var
-  Block: TBlockInfo;
-begin
-  Result := 0;
-  if (Snapshot.Nodes[Index].State = nsCounted)
-    and WalkFind(Snapshot.Nodes[Index].Address, Block) then
-    Result := Block.Stack;
-end;
-
 procedure MarkRoutines(var Snapshot: TSnapshot; const Pattern: TPattern);
 const
   MostTraced = 65536;
@@ -309,7 +299,7 @@ begin
   Last := 0;
   for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
   begin
-    Number := StackOf(Snapshot, Index);
+    Number := NodeStack(Snapshot.Nodes + Index);
     if (Number <> Last) and BacktraceRead(Number, Stack) then
       SymbolizerAdd(Symbolizer, Stack);
     Last := Number;
@@ -318,11 +308,9 @@ begin
   begin
     SymbolizerResolve(Symbolizer);
     for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
-    begin
-      if BacktraceRead(StackOf(Snapshot, Index), Stack)
+      if BacktraceRead(NodeStack(Snapshot.Nodes + Index), Stack)
         and StackFits(Symbolizer, Stack, Pattern) then
         SnapshotExclude(Snapshot, Index);
-    end;
   end;
   SymbolizerClose(Symbolizer);
 end;

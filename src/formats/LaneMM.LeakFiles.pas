@@ -27,7 +27,7 @@ procedure LeakPageAdd(var Text: TText; const List: TLeakList);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.OsFiles, LaneMM.Walk, LaneMM.Json,
+  LaneMM.Layout, LaneMM.Os, LaneMM.OsFiles, LaneMM.Json,
   LaneMM.ReportHead, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind,
   LaneMM.Html, LaneMM.Contents, LaneMM.Groups, LaneMM.LeakText, LaneMM.Places, LaneMM.Retainers,
   LaneMM.Snapshot;
@@ -432,16 +432,6 @@ begin
   TextAdd(Text, LineEnd);
 end;
 
-// Returns the number of the backtrace of the allocation, or 0.
-function StackOf(Node: PNode): Cardinal;
-var
-  Block: TBlockInfo;
-begin
-  Result := 0;
-  if (Node^.State = nsCounted) and WalkFind(Node^.Address, Block) then
-    Result := Block.Stack;
-end;
-
 // Symbolizes the backtraces of all allocations, each once, as far as Seen can distinguish them.
 procedure FindHeaptrcTraces(out Symbolizer: TSymbolizer; const List: TLeakList);
 const
@@ -458,7 +448,7 @@ begin
   SymbolizerOpen(Symbolizer, MostStacks);
   for Index := 0 to NativeInt(List.Snapshot.NodeCount) - 1 do
   begin
-    Number := StackOf(List.Snapshot.Nodes + Index);
+    Number := NodeStack(List.Snapshot.Nodes + Index);
     Place := Number mod SetSize;
     if not Odd(Seen[Place shr 3] shr (Place and 7)) and BacktraceRead(Number, Stack) then
     begin
@@ -479,7 +469,7 @@ begin
   TextAdd(Text, ' size ');
   TextAddNumber(Text, Node^.Size);
   TextAdd(Text, LineEnd);
-  if BacktraceRead(StackOf(Node), Stack) then
+  if BacktraceRead(NodeStack(Node), Stack) then
     BacktraceFold(Symbolizer.Symbols, Stack);
   for Frame := 0 to NativeInt(Stack.Count) - 1 do
     AddHeaptrcFrame(Text, Symbolizer, Stack.Frames[Frame]);

@@ -466,9 +466,13 @@ end;
 // The compiler writes UNIT$_$CLASS_$__$$_METHOD$PARAMETERS, UNIT_$$_ROUTINE$PARAMETERS, and
 // P$PROGRAM for the unit of a program. Separators become a dot; parameters are omitted.
 procedure SymbolAddRoutine(var Text: TText; Symbol: PSymbol);
+const
+  // The last one stands before a class, the others before a routine.
+  Separators: array[0..2] of ShortString = ('_$__$$_', '_$$_', '$_$');
 var
   Name: PAnsiChar;
   IsRoutine: Boolean;
+  Index: Cardinal;
 begin
   Name := Symbol^.Routine;
   if (@Stacks.Demangle <> nil) and Stacks.Demangle(Text, Name) then
@@ -477,30 +481,24 @@ begin
     Inc(Name, 2);
   IsRoutine := False;
   while (Name^ <> #0) and not (IsRoutine and (Name^ = '$')) do
+  begin
+    Index := 0;
+    while (Index <= High(Separators)) and not TextBegins(Name, Separators[Index]) do
+      Inc(Index);
     if LengthOfSpecialization(Name) > 0 then
       Inc(Name, LengthOfSpecialization(Name))
-    else if TextBegins(Name, '_$__$$_') then
+    else if Index <= High(Separators) then
     begin
       TextAdd(Text, '.');
-      IsRoutine := True;
-      Inc(Name, 7);
-    end
-    else if TextBegins(Name, '_$$_') then
-    begin
-      TextAdd(Text, '.');
-      IsRoutine := True;
-      Inc(Name, 4);
-    end
-    else if TextBegins(Name, '$_$') then
-    begin
-      TextAdd(Text, '.');
-      Inc(Name, 3);
+      IsRoutine := IsRoutine or (Index < High(Separators));
+      Inc(Name, Length(Separators[Index]));
     end
     else
     begin
       TextAdd(Text, Name^);
       Inc(Name);
     end;
+  end;
 end;
 
 procedure SymbolAddPlace(var Text: TText; Symbol: PSymbol);

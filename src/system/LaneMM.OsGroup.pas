@@ -26,7 +26,7 @@ procedure OsGroupRead(Root, GroupFile: PAnsiChar; out Memory: TGroupMemory);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Os;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os;
 
 {$if defined(LINUX)}
   {$I LaneMM.OsGroup.Linux.inc}
