@@ -82,7 +82,7 @@ begin
   Free(P);
 end;
 
-// What lies behind Size of a block that shrinks is cleared, too: it may grow into that again.
+// All bytes of the old usable size are kept; those that a smaller block has beyond Size are cleared.
 function RallocX(P: Pointer; Size: NativeUInt; Flags: LongInt): Pointer; cdecl;
   [public, alias: 'rallocx'];
 var
@@ -98,10 +98,11 @@ begin
   if (Result = nil) or not HasZero(Flags) then
     Exit;
   Kept := Usable;
-  if Size < Kept then
+  if (Result <> P) and (Size < Kept) then
     Kept := Size;
   Usable := UsableSize(Result);
-  FillChar(PByte(Result)[Kept], Usable - Kept, 0);
+  if Usable > Kept then
+    FillChar(PByte(Result)[Kept], Usable - Kept, 0);
 end;
 
 // Resizes a large block in place, unless a region counts it.
@@ -147,10 +148,12 @@ begin
   if Size = 0 then
     Size := 1;
   Result := 0;
-  if Size > MaxRunSlices shl SliceShift then
+  if (Size > MaxRunSlices shl SliceShift) or (AlignmentOf(Flags) > MaxRunSlices shl SliceShift) then
     Exit;
   if not Process.IsDirect then // debug blocks have the size that was requested
     Exit(Size);
+  if AlignmentOf(Flags) > SliceSize then
+    Exit(AlignUp(Size, OsPageSize));
   Size := AlignedRequest(AlignmentOf(Flags), Size);
   if Size <= MaxClassSize then
     Result := ClassToSize(SizeToClass(Size))

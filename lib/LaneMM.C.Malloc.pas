@@ -236,7 +236,7 @@ var
   Usable: NativeUInt;
 begin
   Usable := BlockUsableSize(P);
-  if (Size <= Usable) and (Size >= Usable div 2) then
+  if (Size <= Usable) and ((Size >= Usable div 2) or (Usable <= MostTiny)) then
     Result := P
   else if (Usable > MaxClassSize) and (Size > MaxClassSize)
     or BlockIsElsewhere(P, OsThreadHeap) then

@@ -96,6 +96,10 @@ static void test_realloc(void) {
   }
   promise("realloc keeps the content of a block that shrinks", is_kept);
   free(block);
+  block = malloc(1);
+  void *whole = realloc(block, malloc_usable_size(block)), *least = realloc(whole, 1);
+  promise("realloc leaves the smallest block where it is", whole == block && least == block);
+  free(least);
 }
 
 static void test_reallocarray(void) {
