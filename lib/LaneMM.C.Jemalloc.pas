@@ -20,7 +20,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena,
-  LaneMM.Aligned, LaneMM.Large, LaneMM.Purge, LaneMM.AlignedBlocks, LaneMM.C.Malloc;
+  LaneMM.Aligned, LaneMM.Large, LaneMM.Purge, LaneMM.DebugState, LaneMM.Debug,
+  LaneMM.AlignedBlocks, LaneMM.C.Malloc;
 
 const
   AlignMask = 63; // the power of two
@@ -150,7 +151,7 @@ begin
   Result := 0;
   if (Size > MaxRunSlices shl SliceShift) or (AlignmentOf(Flags) > MaxRunSlices shl SliceShift) then
     Exit;
-  if not Process.IsDirect then // debug blocks have the size that was requested
+  if DebugIsOn or (Debug.MarkBytes <> 0) then // such blocks have the size that was requested
     Exit(Size);
   if AlignmentOf(Flags) > SliceSize then
     Exit(AlignUp(Size, OsPageSize));
