@@ -30,8 +30,8 @@ implementation
 
 uses
   LaneMM.Rtl, LaneMM.ReportState, LaneMM.Messages, LaneMM.BacktraceTable,
-  LaneMM.CallCode, LaneMM.Unwind, LaneMM.Contents, LaneMM.DebugCheck, LaneMM.DebugReport,
-  LaneMM.DebugSpans, LaneMM.TypedBlocks;
+  LaneMM.CallCode, LaneMM.Unwind, LaneMM.RtlRecords, LaneMM.Contents, LaneMM.DebugCheck,
+  LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.TypedBlocks;
 
 type
   // The calls that allocate or free a block: GetMem and FreeMem, or New and Dispose.
@@ -49,14 +49,22 @@ begin
   Result := (Routine <> nil) and (NativeUInt(Return - NativeUInt(Routine)) < Length);
 end;
 
+// Returns True if the program has called the memory manager itself: inline calls go through a word
+// at a known address, those of the run-time library's own routines through a register.
+function IsInlineCall(Return: NativeUInt): Boolean;
+begin
+  Result := HasInlineCalls and (CallPointer(Return) <> 0) and (VirtualCallOffset(Return) < 0);
+end;
+
 // Returns True if the caller's frame is certain: the call that it returns from names the routine
 // that called the memory manager. A frame that an unwind has misread mostly does not.
 function IsCertain(const Stack: TBacktrace): Boolean;
 var
   Target: NativeUInt;
 begin
-  Result := (CallBefore(Stack.Frames[1], Target) = ckDirect)
-    and IsIn(Stack.Frames[0], Pointer(Target), HelperLength);
+  Result := IsInlineCall(Stack.Frames[0])
+    or (CallBefore(Stack.Frames[1], Target) = ckDirect)
+      and IsIn(Stack.Frames[0], Pointer(Target), HelperLength);
 end;
 
 function WayOf(Number: Cardinal; Typed, Helper: Pointer): TWay;
@@ -69,7 +77,8 @@ begin
     Exit;
   if IsIn(Stack.Frames[0], Typed, CallLength) then
     Result := waTyped
-  else if not IsIn(Stack.Frames[1], Helper, HelperLength) and IsCertain(Stack) then
+  else if not IsIn(Stack.Frames[0], Helper, HelperLength)
+    and not IsIn(Stack.Frames[1], Helper, HelperLength) and IsCertain(Stack) then
     Result := waPlain;
 end;
 

@@ -6,8 +6,8 @@
 //             they no longer count. What is not certain is no container: its block is used to the
 //             end.
 // Callers:    as LaneMM.Contents.
-// Source:     Free Pascal 3.2.2, classesh.inc, contnrs.pp, fgl.pp, rtti.inc, dynarr.inc. Delphi has
-//             other layouts.
+// Source:     Free Pascal 3.2.2 and 3.3.1, classesh.inc, contnrs.pp, fgl.pp, rtti.inc, dynarr.inc.
+//             Delphi has other layouts.
 unit LaneMM.Containers;
 
 {$I ../LaneMM.inc}
@@ -76,6 +76,7 @@ type
 function ListItemSize(const Head: TClassHead; const Fields: TListFields): NativeUInt;
 const
   Names: array[0..3] of ShortString = ('TFPList', 'TStringList', 'TFPHashList', 'TFPSList');
+  HashList = 2;
   Units: array[0..3] of ShortString = ('Classes', 'Classes', 'Contnrs', 'fgl');
   Sizes: array[0..2] of Byte = (SizeOf(Pointer), 2 * SizeOf(Pointer), 2 * SizeOf(Pointer) + 8);
 var
@@ -89,6 +90,8 @@ begin
   while (Index <= High(Names)) and (Name <> Names[Index]) do
     Inc(Index);
   if (Index > High(Names)) or not ClassReadUnit(Head, Name) or (Name <> Units[Index]) then
+    Exit;
+  if (Index = HashList) and not HashListHasItems then
     Exit;
   if Index <= High(Sizes) then
     Result := Sizes[Index]

@@ -34,7 +34,11 @@ const
   /// Bytes after the name in the type information of a record, up to TRecordTypeHead.
   RecordTypeFirst = {$if FPC_FULLVERSION < 30300} 0 {$else} SizeOf(Pointer) {$ifend};
   /// The types of an object's managed fields are known.
-  HasFieldTypes = {$if FPC_FULLVERSION < 30300} True {$else} False {$ifend};
+  HasFieldTypes = True;
+  /// TFPHashList begins with the address of its items; from 3.3 on of a table before them.
+  HashListHasItems = {$if FPC_FULLVERSION < 30300} True {$else} False {$ifend};
+  /// GetMem and FreeMem are inline: the program calls the memory manager itself.
+  HasInlineCalls = {$if FPC_FULLVERSION < 30300} False {$else} True {$ifend};
   {$else}
   ClassFirst = vmtSelfPtr;
   ClassLimit = vmtDestroy + SizeOf(Pointer);
@@ -45,6 +49,8 @@ const
   ArrayExtra = 0;
   RecordTypeFirst = 0;
   HasFieldTypes = False;
+  HashListHasItems = False;
+  HasInlineCalls = False;
   {$endif}
   /// The number, in instructions, of the register that a routine takes its second parameter in.
   SecondParameter = {$if defined(CPUAARCH64) or defined(CPUARM64)} 1

@@ -105,7 +105,7 @@ implementation
 uses
   {$if defined(LINUX) and defined(CPUX64)} LaneMM.Retainers, LaneMM.Os, LaneMM.OsProcess, {$ifend}
   SysUtils, Classes, fpjson, jsonparser, DOM, XMLRead, testregistry, Test.Programs, LaneMM.Text,
-  LaneMM.Snapshot, LaneMM.LeakList;
+  LaneMM.RtlRecords, LaneMM.Snapshot, LaneMM.LeakList;
 
 type
   // Bytes of the objects and texts that the program leaks.
@@ -478,15 +478,17 @@ procedure TLeaksTests.ItemsThatAContainerNoLongerCountsAreStale;
 const
   Containers: array[1..5] of string = ('Leaking.TShelf', 'Classes.TFPList', 'Classes.TStringList',
     'Contnrs.TFPHashList', 'Leaking.TFPGList<Leaking.TFoo>');
+  HashList = 4;
 var
   Index: Integer;
 begin
   Reports('stale', '');
   for Index := 1 to 5 do
-    Has(Format('10 x Leaking.TOwner%d, %d bytes'#10
-      + '      6 retained by %s'#10
-      + '      4 still in a slot that %2:s no longer counts'#10,
-      [Index, 10 * Sizes.FooBlock, Containers[Index]]));
+    if (Index <> HashList) or HashListHasItems then
+      Has(Format('10 x Leaking.TOwner%d, %d bytes'#10
+        + '      6 retained by %s'#10
+        + '      4 still in a slot that %2:s no longer counts'#10,
+        [Index, 10 * Sizes.FooBlock, Containers[Index]]));
 end;
 
 procedure TLeaksTests.WhatPackedRecordsHoldIsRetainedByThem;
