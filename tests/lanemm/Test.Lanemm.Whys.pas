@@ -21,6 +21,7 @@ type
     procedure WhatNothingLeadsToIsInTheTree;
     procedure TheTreeIsAReport;
     procedure TheTreeIsAPage;
+    procedure TheTreeHasTheLinesOfItsBlocks;
     procedure TwoTreesAreCompared;
     procedure ACoreFileHasTheSameWays;
     procedure WhatIsNotThereIsNamed;
@@ -140,6 +141,18 @@ begin
   CallWell(Format('why %d --html', [Planted.Id]));
   Has('<!DOCTYPE html>', Printed);
   Has('"variable PLANTED.PAIR -> Planted.TBeta"', Printed);
+end;
+
+procedure TWhyTests.TheTreeHasTheLinesOfItsBlocks;
+var
+  Place: TJSONObject;
+begin
+  StartAndStop('./Planted held', 'LANEMM=stacks');
+  Ask(Format('why %d --json', [Planted.Id]));
+  Place := Item(Answer, 'groups', 'name', 'Planted.TGamma').Arrays['places'].Objects[0];
+  Same(2000, Place.Int64s['blocks'], 'blocks of its line');
+  Has('"routine" : "PLANTED.HOLD", "file" : "Planted.lpr", "line" :', Place.AsJSON);
+  Same(0, Item(Answer, 'groups', 'name', 'variable PLANTED.KEPT').Arrays['places'].Count, 'of a variable');
 end;
 
 procedure TWhyTests.TwoTreesAreCompared;

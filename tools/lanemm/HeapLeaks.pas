@@ -60,6 +60,9 @@ type
 function ChainsBelow(const Leaks: TLeaks; Parent: Integer; Least: UInt64 = 0): TArray<Integer>;
 /// Returns the indexes of the places of a group, most bytes first.
 function PlacesOf(const Leaks: TLeaks; Group: Integer): TArray<Integer>;
+/// Adds a block of a group with a backtrace to its place, whose numbers are in Numbers.
+procedure AddLeakPlace(var Leaks: TLeaks; Numbers: TDictionary<string, Integer>; Places: TPlaces;
+  Group, Stack: Integer; Bytes: UInt64);
 /// Finds the leaks. Of a process that runs, those that several looks in turn have found. Registers
 /// are those of all threads; nil: the target runs, or they are unknown.
 function FindLeaks(Image: THeapImage; const Registers: TArray<TRegisters>): TLeaks;
@@ -110,7 +113,6 @@ type
     procedure FindStack(const Block: TBlockFound);
     function NumberOf(const Name: string; Kind: TContentsKind): Integer;
     procedure AddToGroup(const Block: TBlockFound);
-    procedure AddToPlace(Index: Integer);
     procedure FillGroups;
     procedure FindChains;
   public
@@ -313,6 +315,27 @@ begin
     Stacks[Index] := Places.StackOf(Block);
 end;
 
+procedure AddLeakPlace(var Leaks: TLeaks; Numbers: TDictionary<string, Integer>; Places: TPlaces;
+  Group, Stack: Integer; Bytes: UInt64);
+var
+  Number: Integer;
+  Key: string;
+begin
+  Key := Format('%d %s', [Group, Places.LineOf(Stack)]);
+  if not Numbers.TryGetValue(Key, Number) then
+  begin
+    Number := Length(Leaks.Places);
+    Numbers.Add(Key, Number);
+    SetLength(Leaks.Places, Number + 1);
+    Leaks.Places[Number] := Default(TLeakPlace);
+    Leaks.Places[Number].Group := Group;
+    Leaks.Places[Number].Line := Places.LineOf(Stack);
+    Leaks.Places[Number].Frames := Places.TextOf(Stack);
+  end;
+  Inc(Leaks.Places[Number].Blocks);
+  Inc(Leaks.Places[Number].Bytes, Bytes);
+end;
+
 function TLook.NumberOf(const Name: string; Kind: TContentsKind): Integer;
 begin
   if Groups.TryGetValue(Name, Result) then
@@ -348,27 +371,7 @@ begin
   Inc(Leaks.Blocks);
   Inc(Leaks.Bytes, Nodes[Index].Size);
   if Stacks[Index] >= 0 then
-    AddToPlace(Index);
-end;
-
-procedure TLook.AddToPlace(Index: Integer);
-var
-  Number: Integer;
-  Key: string;
-begin
-  Key := Format('%d %s', [Nodes[Index].Group, Places.LineOf(Stacks[Index])]);
-  if not PlaceNumbers.TryGetValue(Key, Number) then
-  begin
-    Number := Length(Leaks.Places);
-    PlaceNumbers.Add(Key, Number);
-    SetLength(Leaks.Places, Number + 1);
-    Leaks.Places[Number] := Default(TLeakPlace);
-    Leaks.Places[Number].Group := Nodes[Index].Group;
-    Leaks.Places[Number].Line := Places.LineOf(Stacks[Index]);
-    Leaks.Places[Number].Frames := Places.TextOf(Stacks[Index]);
-  end;
-  Inc(Leaks.Places[Number].Blocks);
-  Inc(Leaks.Places[Number].Bytes, Nodes[Index].Size);
+    AddLeakPlace(Leaks, PlaceNumbers, Places, Number, Stacks[Index], Nodes[Index].Size);
 end;
 
 // A block that gets no group was freed meanwhile, in a process that runs.

@@ -102,6 +102,9 @@ type
     function WayTo(Index: Integer): TArray<string>;
   end;
 
+/// Returns the text of a block in ways and trees.
+function LinkNameOf(const Block: TBlockFound): string;
+
 implementation
 
 uses
@@ -336,12 +339,22 @@ begin
     Result := NameOfRegion(Region);
 end;
 
-// Returns the name of a block's contents as a link.
-function TWhys.KindText(Index: Integer): string;
+// Returns a name of contents as a link.
+function LinkOf(const Name: string): string;
 begin
-  Result := Names[Blocks[Index].Kind];
+  Result := Name;
   if Result.StartsWith(DataName) then
     Result := DataLink;
+end;
+
+function LinkNameOf(const Block: TBlockFound): string;
+begin
+  Result := LinkOf(ContentsName(Block));
+end;
+
+function TWhys.KindText(Index: Integer): string;
+begin
+  Result := LinkOf(Names[Blocks[Index].Kind]);
 end;
 
 // Returns the number of the way that continues Way, 0: none, with a link. One that has that link

@@ -21,8 +21,9 @@ const
       + 'one; of an ADDRESS, as $7f1200 or 0x7f1200, each link is shown with its address.'#10
       + 'Without it, what holds the memory: each row with all that it alone leads to, from 1 % of all'#10
       + 'bytes in use on, below it the rows of which it consists.'#10
-      + '--html       the tree of what holds the memory, whole, as a page of the form of leak reports'#10
-      + '--json       the same as JSON; `lanemm diff` compares two such files, the package for Lazarus opens them'#10
+      + '--html       the tree of what holds the memory, whole, as a page of the form of leak reports,'#10
+      + '             with the lines that allocated it where the process notes them: `do PID stacks`'#10
+      + '--json       the same as JSON, for `lanemm diff` and the window of LaneMM in Lazarus'#10
       + '--most=N     so many ways, 20 by default; 0: all'#10
       + '--copy=N     the Nth copy of LaneMM of a process with several'#10;
     Options: 'html json most: copy:';
@@ -32,7 +33,7 @@ const
 implementation
 
 uses
-  SysUtils, Generics.Collections, HeapWhys, HeapLeaks, HeapJson, ToolLeaks, ToolOpen, ToolText;
+  SysUtils, HeapWhys, HeapHeld, HeapLeaks, HeapJson, ToolLeaks, ToolOpen, ToolText;
 
 procedure WriteBlock(Whys: TWhys; Address: UInt64);
 var
@@ -48,42 +49,6 @@ begin
     WriteLn(Arrow, Link);
     Arrow := '-> ';
   end;
-end;
-
-// Returns the tree of what holds memory in the form of leaks: each text is a group, each row a chain.
-function TreeOf(const Rows: THoldings): TLeaks;
-var
-  Numbers: TDictionary<string, Integer>; // of groups
-  Index, Number: Integer;
-  Group: ^TLeakGroup;
-begin
-  Result := Default(TLeaks);
-  SetLength(Result.Chains, Length(Rows));
-  SetLength(Result.Groups, Length(Rows));
-  Numbers := TDictionary<string, Integer>.Create;
-  for Index := 0 to High(Rows) do
-  begin
-    if not Numbers.TryGetValue(Rows[Index].Text, Number) then
-    begin
-      Number := Numbers.Count;
-      Numbers.Add(Rows[Index].Text, Number);
-    end;
-    Group := @Result.Groups[Number];
-    Group^.Name := Rows[Index].Text;
-    Inc(Group^.Blocks, Rows[Index].OwnBlocks);
-    Inc(Group^.Bytes, Rows[Index].OwnBytes);
-    Inc(Group^.Retained, Rows[Index].Bytes); // no way has a text twice
-    Inc(Result.Blocks, Rows[Index].OwnBlocks);
-    Inc(Result.Bytes, Rows[Index].OwnBytes);
-    Result.Chains[Index].Parent := Rows[Index].Above;
-    Result.Chains[Index].Group := Number;
-    Result.Chains[Index].Blocks := Rows[Index].OwnBlocks;
-    Result.Chains[Index].Bytes := Rows[Index].OwnBytes;
-    Result.Chains[Index].Retained := Rows[Index].Bytes;
-  end;
-  SetLength(Result.Groups, Numbers.Count);
-  Numbers.Free;
-  Result.InUse := Result.Blocks;
 end;
 
 // Writes the rows below one that hold a hundredth of all, most bytes first.
@@ -106,7 +71,9 @@ procedure WriteTree(Opened: TOpened; Arguments: TArguments; const Rows: THolding
 var
   Tree: TLeaks;
 begin
-  Tree := TreeOf(Rows);
+  Tree := HeldAsLeaks(Rows);
+  if Arguments.Has('json') or Arguments.Has('html') then
+    AddHeldPlaces(Opened.Image, Tree);
   if Arguments.Has('json') then
     WriteLeaksJson(Opened, Tree, HeldTopic)
   else if Arguments.Has('html') then

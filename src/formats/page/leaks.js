@@ -121,7 +121,7 @@ function detailsOf(group){
     parts.push(make("h2",{},"Contents"),...group.texts.map(text=>make("p",{},text)));
   const retainers=retainersOf(group);
   if(retainers.length)parts.push(make("h2",{},"Retainers"),...retainers);
-  if(isHeld)return parts;
+  if(isHeld&&!group.places.length)return parts;
   parts.push(make("h2",{},"Allocated at"));
   if(group.places.length)parts.push(...group.places.map(stackOf));
   else parts.push(make("p",{},"No call stacks were recorded: add the setting ",

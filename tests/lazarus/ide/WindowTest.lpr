@@ -273,6 +273,7 @@ begin
     if Row <> nil then
       Row := RowOf(Row, Link);
   Check('and below it the lists and the orders', Row <> nil);
+  Check('with their line', (Row <> nil) and (Row.FileName = 'Shop.lpr'));
   OpenRows(5);
   Picture('held');
   Window.Stop;
