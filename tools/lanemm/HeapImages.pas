@@ -10,7 +10,8 @@ unit HeapImages;
 interface
 
 uses
-  SysUtils, Generics.Collections, LaneMM.Layout, LaneMM.Types, Targets;
+  SysUtils, Generics.Collections, LaneMM.Layout, LaneMM.Types, Targets,
+  TargetPages;
 
 type
   PProcess = ^TProcess;
@@ -64,6 +65,8 @@ type
     procedure Clear;
   public
     Target: TTarget;
+    /// Its pages, as a search reads them; anew after Refresh.
+    Pages: TTargetPages;
     /// Address of Process in the target.
     Address: UInt64;
     /// Its copy.
@@ -240,6 +243,7 @@ var
 begin
   for Index := 0 to High(Arenas) do
     FreeMem(Arenas[Index].Records);
+  FreeAndNil(Pages);
   Arenas := nil;
   Runs := nil;
   Heaps := nil;
@@ -253,6 +257,7 @@ end;
 procedure THeapImage.Refresh;
 begin
   Clear;
+  Pages := TTargetPages.Create(Target);
   ReadProcess;
   ReadArenas;
   ReadHeaps;

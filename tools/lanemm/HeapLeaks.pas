@@ -199,7 +199,7 @@ end;
 function ReadTarget(Address: NativeUInt; Target: Pointer; Size: NativeUInt; Source: Pointer)
   : NativeUInt;
 begin
-  Result := THeapImage(Source).Target.Read(Address, Target, Size);
+  Result := THeapImage(Source).Pages.Read(Address, Target, Size);
 end;
 
 procedure TLook.CollectBlocks;

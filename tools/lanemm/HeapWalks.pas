@@ -108,7 +108,7 @@ begin
   if Block.Size > MostRead then
     Exit;
   SetLength(Buffer, Block.Size);
-  if Image.Target.ReadAll(Block.Address, Pointer(Buffer), Block.Size) then
+  if Image.Pages.ReadAll(Block.Address, Pointer(Buffer), Block.Size) then
     Block.Data := Pointer(Buffer);
 end;
 

@@ -245,7 +245,7 @@ begin
     Bytes := Limit - First;
     if Bytes > Portion then
       Bytes := Portion;
-    Got := Image.Target.Read(First, @Read, Bytes);
+    Got := Image.Pages.Read(First, @Read, Bytes);
     Index := 0;
     while Index <= Integer(Got) - WordBytes do
     begin

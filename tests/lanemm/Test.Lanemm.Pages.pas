@@ -1,0 +1,209 @@
+/// Tests of TargetPages: what lanemm reads of a process, and how often.
+unit Test.Lanemm.Pages;
+
+{$mode delphi}{$H+}
+{$pointermath on}
+
+interface
+
+uses
+  fpcunit, Targets;
+
+type
+  /// Memory in which each byte is the low one of its page number; counts how often it is read.
+  TCountedTarget = class(TTarget)
+    /// Calls of Read.
+    Reads: Integer;
+    /// The first address that cannot be read.
+    Limit: UInt64;
+    function Read(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt; override;
+    function Name: string; override;
+  end;
+
+  /// Copies of pages, and pages that were never touched.
+  TPageTests = class(TTestCase)
+  private
+    Memory: PByte;
+    function Resident: Integer;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure BlocksOfAPageAreOneRead;
+    procedure ABlockInTwoPagesIsWhole;
+    procedure WhatIsReadableOfAPageIsRead;
+    procedure PagesNeverTouchedAreNotRead;
+    procedure PagesNeverTouchedAreZeros;
+  end;
+
+implementation
+
+uses
+  SysUtils, BaseUnix, SysCall, testregistry, TargetPages;
+
+const
+  MemoryPages = 4096;
+  TouchedPages: array[0..2] of Integer = (0, 700, 701);
+  Value = $5A;
+
+function TCountedTarget.Read(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt;
+begin
+  Inc(Reads);
+  Result := 0;
+  while (Result < Size) and (Address + Result < Limit) do
+  begin
+    PByte(Buffer)[Result] := Byte((Address + Result) div PageBytes);
+    Inc(Result);
+  end;
+end;
+
+function TCountedTarget.Name: string;
+begin
+  Result := 'a counted target';
+end;
+
+// ---------------------------------------------------------------------------- TPageTests
+
+procedure TPageTests.SetUp;
+var
+  Page: Integer;
+begin
+  Memory := fpMmap(nil, MemoryPages * PageBytes, PROT_READ or PROT_WRITE,
+    MAP_PRIVATE or MAP_ANONYMOUS, -1, 0);
+  Check(Memory <> PByte(-1), 'memory');
+  for Page in TouchedPages do
+    FillChar(Memory[Page * PageBytes], PageBytes, Value);
+end;
+
+procedure TPageTests.TearDown;
+begin
+  fpMunmap(Memory, MemoryPages * PageBytes);
+end;
+
+// Returns the number of pages of Memory that the system has entered in the page tables.
+function TPageTests.Resident: Integer;
+var
+  States: array[0..MemoryPages - 1] of Byte;
+  State: Byte;
+begin
+  CheckEquals(0, Do_SysCall(syscall_nr_mincore, TSysParam(Memory), MemoryPages * PageBytes,
+    TSysParam(@States)), 'mincore');
+  Result := 0;
+  for State in States do
+    Inc(Result, State and 1);
+end;
+
+procedure TPageTests.BlocksOfAPageAreOneRead;
+const
+  BlockBytes = 64;
+  Blocks = 1000;
+var
+  Target: TCountedTarget;
+  Pages: TTargetPages;
+  Block: array[0..BlockBytes - 1] of Byte;
+  Turn, Index: Integer;
+begin
+  Target := TCountedTarget.Create;
+  Target.Limit := High(UInt64);
+  Pages := TTargetPages.Create(Target);
+  for Turn := 1 to 3 do
+    for Index := 0 to Blocks - 1 do
+    begin
+      CheckEquals(BlockBytes, Pages.Read(PageBytes + Index * BlockBytes, @Block, BlockBytes));
+      CheckEquals(1 + Index * BlockBytes div PageBytes, Block[BlockBytes - 1], 'its contents');
+    end;
+  CheckEquals((Blocks * BlockBytes + PageBytes - 1) div PageBytes, Target.Reads, 'reads');
+  Pages.Free;
+  Target.Free;
+end;
+
+procedure TPageTests.ABlockInTwoPagesIsWhole;
+const
+  Before = 100;
+var
+  Target: TCountedTarget;
+  Pages: TTargetPages;
+  Block: array[0..2 * Before - 1] of Byte;
+begin
+  Target := TCountedTarget.Create;
+  Target.Limit := High(UInt64);
+  Pages := TTargetPages.Create(Target);
+  CheckEquals(SizeOf(Block), Pages.Read(8 * PageBytes - Before, @Block, SizeOf(Block)));
+  CheckEquals(7, Block[Before - 1], 'the end of the first');
+  CheckEquals(8, Block[Before], 'the beginning of the second');
+  CheckEquals(SizeOf(Block),
+    Pages.Read(UInt64(MostCopies + 8) * PageBytes - Before, @Block, SizeOf(Block)));
+  CheckEquals((MostCopies + 7) mod 256, Block[0], 'another page in its place');
+  Pages.Free;
+  Target.Free;
+end;
+
+procedure TPageTests.WhatIsReadableOfAPageIsRead;
+var
+  Target: TCountedTarget;
+  Pages: TTargetPages;
+  Block: array[0..199] of Byte;
+begin
+  Target := TCountedTarget.Create;
+  Target.Limit := 5 * PageBytes + 100;
+  Pages := TTargetPages.Create(Target);
+  CheckEquals(150, Pages.Read(5 * PageBytes - 50, @Block, SizeOf(Block)));
+  CheckEquals(0, Pages.Read(Target.Limit, @Block, SizeOf(Block)));
+  Pages.Free;
+  Target.Free;
+end;
+
+procedure TPageTests.PagesNeverTouchedAreNotRead;
+var
+  Target: TProcessTarget;
+  Pages: TTargetPages;
+  Portion: array[0..LeastSparse - 1] of Byte;
+  Got, Sum: NativeUInt;
+  Address, Limit: UInt64;
+begin
+  Target := TProcessTarget.Create(GetProcessID);
+  Pages := TTargetPages.Create(Target);
+  Address := UInt64(Memory);
+  Limit := Address + (MemoryPages - 8) * PageBytes; // whole portions
+  Sum := 0;
+  while Address < Limit do
+  begin
+    Got := Pages.Read(Address, @Portion, LeastSparse);
+    if Got > 0 then
+      CheckEquals(Value, Portion[Got - 1], 'contents of a touched page');
+    Inc(Sum, Got);
+    Inc(Address, Got);
+    if Got < LeastSparse then
+      Inc(Address, PageBytes);
+  end;
+  CheckEquals(Length(TouchedPages) * PageBytes, Sum, 'bytes read');
+  CheckEquals(Length(TouchedPages), Resident, 'pages in the page tables');
+  Pages.Free;
+  Target.Free;
+end;
+
+procedure TPageTests.PagesNeverTouchedAreZeros;
+var
+  Target: TProcessTarget;
+  Pages: TTargetPages;
+  Copy: array of Byte;
+  Each: Byte;
+  Sum: NativeUInt;
+begin
+  Target := TProcessTarget.Create(GetProcessID);
+  Pages := TTargetPages.Create(Target);
+  SetLength(Copy, MemoryPages * PageBytes);
+  FillChar(Copy[0], Length(Copy), $FF);
+  Check(Pages.ReadAll(UInt64(Memory), @Copy[0], Length(Copy)), 'it is read');
+  Sum := 0;
+  for Each in Copy do
+    Inc(Sum, Each);
+  CheckEquals(Value * Length(TouchedPages) * PageBytes, Sum, 'sum of all bytes');
+  CheckEquals(Length(TouchedPages), Resident, 'pages in the page tables');
+  Pages.Free;
+  Target.Free;
+end;
+
+initialization
+  RegisterTest(TPageTests);
+end.
