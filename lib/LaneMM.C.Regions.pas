@@ -13,7 +13,7 @@ interface
 implementation
 
 uses
-  LaneMM.Regions, LaneMM.RegionCalls, LaneMM.C.Errno, LaneMM.C.Malloc, LaneMM.C.Start,
+  LaneMM.Text, LaneMM.Regions, LaneMM.RegionCalls, LaneMM.C.Errno, LaneMM.C.Malloc, LaneMM.C.Start,
   LaneMM.C.Status;
 
 type
@@ -141,6 +141,8 @@ procedure LibraryRegionWalk(Handle: NativeUInt; Visitor: TVisitor; Context: Poin
 var
   Visit: TVisit;
 begin
+  if not TextHasCall(@Visitor, 'lanemm_region_walk') then
+    Exit;
   Visit.Visitor := Visitor;
   Visit.Context := Context;
   RegionVisitBlocks(Handle, VisitOne, @Visit);

@@ -309,7 +309,7 @@ procedure VisitBlocks(Visitor: TVisitor; Context: Pointer); cdecl;
 var
   Visit: TVisit;
 begin
-  if not LibraryStart then
+  if not LibraryStart or not TextHasCall(@Visitor, 'lanemm_visit_blocks') then
     Exit;
   Visit.Visitor := Visitor;
   Visit.Context := Context;
@@ -334,7 +334,7 @@ end;
 function OnPressure(Call: TPressureCall; Context: Pointer): LongInt; cdecl;
   [public, alias: 'lanemm_on_pressure'];
 begin
-  if not LibraryStart then
+  if not LibraryStart or not TextHasCall(@Call, 'lanemm_on_pressure') then
     Exit(0);
   Settings.HasContainer := True;
   WatchApply;

@@ -228,8 +228,8 @@ function LaneMM_EventLogPath(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// for any path of up to 1,023 bytes, in UTF-8, ended by #0; nil or an empty path restores the
 /// default. Returns False, and changes nothing, for a longer path. One thread at a time.
 function LaneMM_SetEventLogPath(Path: PAnsiChar): Boolean;
-/// Deletes the event log; the next report begins a new one. Returns False when there is none, or
-/// the system refuses. Any thread.
+/// Deletes the event log; the next report begins a new one. Returns False when there is none, when
+/// the file does not begin with a report of LaneMM, or the system refuses. Any thread.
 function LaneMM_DeleteEventLog: Boolean;
 /// Sets the routine that receives each event whose rule names `callback`; nil removes it. It is
 /// called in the thread of the event, not for events of its own, raises no exception, and may use
@@ -429,6 +429,8 @@ end;
 
 procedure LaneMM_WalkBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
 begin
+  if not TextHasCall(@Visitor, 'LaneMM_WalkBlocks') then
+    Exit;
   if LoadAcquire(Stacks.Modules) <> 0 then
     ModulesLook; // for LaneMM_DetectClass
   GuardPagesHold;
@@ -443,6 +445,8 @@ end;
 
 function LaneMM_OnPressure(Call: TLaneMM_PressureCall; Context: Pointer): Boolean;
 begin
+  if not TextHasCall(@Call, 'LaneMM_OnPressure') then
+    Exit(False);
   Settings.HasContainer := True;
   if Process.IsStarted then
     WatchApply;
@@ -600,6 +604,8 @@ end;
 
 procedure LaneMM_WalkFreeBlocks(Visitor: TLaneMM_BlockVisitor; Context: Pointer);
 begin
+  if not TextHasCall(@Visitor, 'LaneMM_WalkFreeBlocks') then
+    Exit;
   PurgeHold;
   WalkFreeBlocks(Visitor, Context);
   PurgeLetGo;
@@ -607,7 +613,8 @@ end;
 
 procedure LaneMM_WalkSpans(Visitor: TLaneMM_SpanVisitor; Context: Pointer);
 begin
-  SpansVisit(Visitor, Context);
+  if TextHasCall(@Visitor, 'LaneMM_WalkSpans') then
+    SpansVisit(Visitor, Context);
 end;
 
 procedure LaneMM_ReadClasses(out Statuses: TLaneMM_ClassStatuses);
@@ -692,7 +699,8 @@ end;
 
 procedure LaneMM_WalkSuppressions(Visitor: TLaneMM_SuppressionVisitor; Context: Pointer);
 begin
-  SuppressionsVisit(Visitor, Context);
+  if TextHasCall(@Visitor, 'LaneMM_WalkSuppressions') then
+    SuppressionsVisit(Visitor, Context);
 end;
 
 {$I LaneMM.Regions.Bodies.inc}

@@ -67,7 +67,7 @@ unsigned lanemm_purge_delay_ms(void);
 void lanemm_set_purge_delay_ms(unsigned delay_ms);
 
 /* Calls visitor for each block in use, in order of address. Exact while no other thread allocates
- * or frees; the visitor may do both, and may see its own new blocks. */
+ * or frees; the visitor may do both, and may see its own new blocks. NULL: a line on stderr. */
 void lanemm_visit_blocks(void (*visitor)(void *block, size_t usable_size, void *context),
                          void *context);
 

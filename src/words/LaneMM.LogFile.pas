@@ -30,8 +30,8 @@ function LogFileCreate(const Text: TText; const Suffix: ShortString; var Path: T
 /// Stores in Path, ended by #0, the path of the file that LogFileAppend tries first now. Returns
 /// False when there is none left.
 function LogFilePath(const Suffix: ShortString; var Path: TText): Boolean;
-/// Deletes that file. Returns False when it does not exist, is no regular file of this user, or the
-/// system refuses.
+/// Deletes that file. Returns False when it does not exist, is no regular file of this user or does
+/// not begin with a report of LaneMM, or the system refuses.
 function LogFileDelete(const Suffix: ShortString): Boolean;
 /// Lets logs go again to what the setting names, although writing there failed, and a line say
 /// where files are: the setting was given anew.
@@ -173,6 +173,25 @@ begin
   TextAdd(Search.Notice, Reason);
 end;
 
+// Returns whether the file at Path is a log of LaneMM, by its beginning.
+function IsLog(Path: PAnsiChar): Boolean;
+const
+  Start: ShortString = 'LaneMM:';
+var
+  Head: array[0..15] of AnsiChar;
+  Handle: TOsFile;
+begin
+  Head[0] := #0;
+  Handle := OsFileOpen(Path);
+  if Handle >= 0 then
+  begin
+    OsFileRead(Handle, @Head, Length(Start));
+    OsFileClose(Handle);
+  end;
+  Head[Length(Start)] := #0;
+  Result := TextBegins(@Head, Start);
+end;
+
 // Gives the log at the path the ending `.1` if it would exceed its limit, and opens a new one.
 procedure BeginAnew(var Search: TSearch; Open: TOpenCall; var Handle: TOsFile);
 var
@@ -180,7 +199,8 @@ var
   Length: UInt64;
 begin
   Length := OsFileLength(Handle);
-  if (Length = 0) or (Length + Search.Text.Length <= Report.LogMost) or not SetBit(RenamingBit) then
+  if (Length = 0) or (Length + Search.Text.Length <= Report.LogMost) or not IsLog(Search.Path.Start)
+    or not SetBit(RenamingBit) then
     Exit;
   if TextOpen(OldPath, 2 * OsPageSize) then
   begin
@@ -412,7 +432,8 @@ function LogFileDelete(const Suffix: ShortString): Boolean;
 var
   Path: TText;
 begin
-  Result := TextOpen(Path, OsPageSize) and LogFilePath(Suffix, Path) and OsFileDelete(Path.Start);
+  Result := TextOpen(Path, OsPageSize) and LogFilePath(Suffix, Path) and IsLog(Path.Start)
+    and OsFileDelete(Path.Start);
   TextClose(Path);
 end;
 

@@ -192,6 +192,9 @@ begin
     Exit(OptionTexts[Option].Kind = okSwitch);
   Inc(Words);
   Value := Settings.Values[Option];
+  if ValueEnds(Words^) and ((Option = opBlackBox)
+    or (OptionTexts[Option].Kind in [okText, okSocket, okFile])) then
+    Exit(False); // the path from before stays
   case Option of
     opBlackBox: Exit(ReadFile(Words, Option, Settings.BoxPath, Value));
     opRecord: Exit(ReadFile(Words, Option, Settings.RecordPath, Value));

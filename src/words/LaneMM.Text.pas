@@ -79,6 +79,8 @@ function TextFileName(Path: PAnsiChar): PAnsiChar;
 function TextWrite(const Text: TText; Handle: TOsFile): Boolean;
 /// Prints a line to stderr: `LaneMM: `, Before, Path and After; nothing without memory.
 procedure TextSay(const Before: ShortString; Path: PAnsiChar; const After: ShortString);
+/// Returns whether the program has passed a routine to call; else prints a line to stderr.
+function TextHasCall(Call: Pointer; const Routine: ShortString): Boolean;
 
 implementation
 
@@ -389,6 +391,13 @@ begin
   TextAdd(Text, LineEnd);
   TextWrite(Text, OsStandardError);
   TextClose(Text);
+end;
+
+function TextHasCall(Call: Pointer; const Routine: ShortString): Boolean;
+begin
+  Result := Call <> nil;
+  if not Result then
+    TextSay(Routine, nil, ': no routine to call');
 end;
 
 end.

@@ -196,6 +196,16 @@ static void test_refusals(void) {
   promise("its state is zeros", is_zero(&none, sizeof none));
   promise("it is a line", strstr(text, "LaneMM: lanemm_region_malloc: no such region")
                           && strstr(text, "LaneMM: lanemm_region_enter: no such region"));
+  hear();
+  lanemm_region_walk(region, NULL, NULL);
+  lanemm_visit_blocks(NULL, NULL);
+  int is_on = lanemm_on_pressure(NULL, NULL);
+  text = heard();
+  promise("without a routine to call a walk is a line",
+          strstr(text, "LaneMM: lanemm_region_walk: no routine to call\n")
+              && strstr(text, "LaneMM: lanemm_visit_blocks: no routine to call\n"));
+  promise("so is a call under pressure, which is not registered",
+          !is_on && strstr(text, "LaneMM: lanemm_on_pressure: no routine to call\n"));
   promise("no region has the null pointer, a variable, or a freed block's place",
           lanemm_region_of(NULL) == 0 && lanemm_region_of(&none) == 0);
   lanemm_region_reset(region);

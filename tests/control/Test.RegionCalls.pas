@@ -1,4 +1,5 @@
-/// Tests of LaneMM.RegionCalls: what regions cost where debug mode has none of their blocks.
+/// Tests of LaneMM.RegionCalls: what regions cost where debug mode has none of their blocks; walks
+/// without a routine to call.
 unit Test.RegionCalls;
 
 {$mode delphi}{$H+}
@@ -12,12 +13,13 @@ type
   TRegionCallsTests = class(TQuietTest)
   published
     procedure EndOfARegionWithoutDebugBlocksWalksNoHeap;
+    {$ifdef LINUX} procedure WalkWithoutARoutineToCallIsALine; {$endif}
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM, LaneMM.Types, LaneMM.Hooks, LaneMM.DebugState;
+  {$ifdef LINUX} BaseUnix, {$endif} SysUtils, testregistry, LaneMM, LaneMM.Types, LaneMM.Hooks, LaneMM.DebugState;
 
 var
   Visits: Integer;
@@ -57,6 +59,40 @@ begin
   FreeMem(Kept);
   AtLeast(1, Visits, 'a walk visits the span');
 end;
+
+{$ifdef LINUX}
+// Nothing is held: memory can be purged afterwards.
+procedure TRegionCallsTests.WalkWithoutARoutineToCallIsALine;
+const
+  Line = 'LaneMM: LaneMM_%s: no routine to call'#10;
+var
+  Ends: TFilDes;
+  Kept: LongInt;
+  Region: TLaneMM_Region;
+  Text: array[0..999] of AnsiChar;
+begin
+  Region := LaneMM_RegionCreate('plain', 0);
+  AssertTrue('pipe', fpPipe(Ends) = 0);
+  Kept := fpDup(StdErrorHandle);
+  fpDup2(Ends[1], StdErrorHandle);
+  LaneMM_WalkBlocks(nil, nil);
+  LaneMM_WalkFreeBlocks(nil, nil);
+  LaneMM_WalkSpans(nil, nil);
+  LaneMM_WalkSuppressions(nil, nil);
+  LaneMM_RegionWalk(Region, nil, nil);
+  LaneMM_OnPressure(nil, nil);
+  fpDup2(Kept, StdErrorHandle);
+  fpClose(Kept);
+  fpClose(Ends[1]);
+  FillChar(Text, SizeOf(Text), 0);
+  fpRead(Ends[0], Text, SizeOf(Text) - 1);
+  fpClose(Ends[0]);
+  LaneMM_RegionFree(Region);
+  AssertEquals(Format(Line + Line + Line + Line + Line + Line, ['WalkBlocks', 'WalkFreeBlocks',
+    'WalkSpans', 'WalkSuppressions', 'RegionWalk', 'OnPressure']), string(PAnsiChar(@Text)));
+  Same(0, Process.PurgesHeld, 'readers');
+end;
+{$endif}
 
 initialization
   RegisterTest(TRegionCallsTests);

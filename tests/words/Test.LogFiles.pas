@@ -40,6 +40,7 @@ type
     procedure MissingFolderIsNamedAndAnotherTaken;
     procedure FirstChoiceIsNotMentioned;
     procedure LogThatIsFullBeginsAnew;
+    procedure FileOfTheProgramIsNeitherRenamedNorDeleted;
     procedure DeviceAsLogIsNotRenamed;
     procedure CutReportSaysSo;
     procedure LogThatIsSetAnewIsTried;
@@ -287,6 +288,21 @@ begin
   AtMost(6144, Length(Content('log.1')), 'bytes of the log before');
   AtLeast(3000, Length(Content('log.1')), 'bytes of the log before');
   AssertEquals('log'#10'log.1'#10, Program_.Errors);
+end;
+
+// The log is appended, as those of heaptrc and FastMM are.
+procedure TLogFilesTests.FileOfTheProgramIsNeitherRenamedNorDeleted;
+const
+  Lines = 'line'#10;
+begin
+  RunIn('debug,event=all:file,log=notes,log:most=1', 'echo line > notes; "$P" halt; "$P" halt; ls >&2');
+  AssertEquals('notes'#10, Program_.Errors);
+  Has(Overrun, Content('notes'));
+  AssertEquals(Lines, Copy(Content('notes'), 1, Length(Lines)));
+  LaneMM_SetEventLogPath(PAnsiChar(Program_.Folder + 'DamagedEnd.d/notes'));
+  AssertFalse('deleted', LaneMM_DeleteEventLog);
+  LaneMM_SetEventLogPath(nil);
+  Has(Overrun, Content('notes'));
 end;
 
 procedure TLogFilesTests.DeviceAsLogIsNotRenamed;

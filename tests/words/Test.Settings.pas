@@ -31,6 +31,7 @@ type
     procedure NumberOfBytesOfAGigabyteIsAccepted;
     procedure NumberThatNoWordHoldsIsTheHighest;
     procedure LongWordIsRefused;
+    procedure PathWithoutValueIsRefusedAndTheOneBeforeStays;
     procedure PathIsKept;
     procedure PathInQuotesMayHaveSeparators;
     procedure UnknownWordNamesTheNearest;
@@ -191,6 +192,23 @@ end;
 procedure TSettingsTests.LongWordIsRefused;
 begin
   AssertFalse(Reads(StringOfChar('a', 5000)));
+end;
+
+procedure TSettingsTests.PathWithoutValueIsRefusedAndTheOneBeforeStays;
+const
+  Missing: array[0..4] of string = ('log=', 'syslog=', 'leaks:ignore=', 'record=', 'blackbox=');
+var
+  Word: string;
+begin
+  AssertTrue(Reads('log=some/Path.txt,syslog=some/socket,leaks:ignore=file,record=calls'));
+  for Word in Missing do
+    AssertFalse(Word, Reads(Word));
+  AssertEquals('some/Path.txt', string(PAnsiChar(@Settings.LogPath)));
+  AssertEquals('some/socket', string(PAnsiChar(@Settings.SyslogPath)));
+  AssertEquals('file', string(PAnsiChar(@Settings.IgnorePath)));
+  AssertEquals('calls', string(PAnsiChar(@Settings.RecordPath)));
+  AssertTrue(Reads('log="",syslog="",leaks:ignore="",record=0'));
+  AssertEquals('the default again', '', string(PAnsiChar(@Settings.LogPath)));
 end;
 
 procedure TSettingsTests.PathIsKept;
@@ -485,7 +503,7 @@ end;
 
 procedure TSettingsTests.WordsOfHeaptrcChangeNothingThatIsSetToItsDefault;
 begin
-  AssertTrue(Reads('debug,quarantine=16M,leaks:exit=0,log='));
+  AssertTrue(Reads('debug,quarantine=16M,leaks:exit=0,log=""'));
   HeapTrcRead('log=/tmp/a.trc keepreleased haltonnotreleased');
   Same(16 shl 20, Settings.Values[opQuarantine], 'quarantine');
   Same(0, Settings.Values[opLeaksExit], 'exit code');
