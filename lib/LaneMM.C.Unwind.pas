@@ -83,8 +83,9 @@ begin
   if not Result then
     Exit;
   Return := StackWord(Slot);
-  Result := ((@FindModule = nil) or (FindModule(Return, Module) = 0))
-    and UnwindLeave(Walk, Rule, Return);
+  Result := (Return <> 0) and ((@FindModule = nil) or (FindModule(Return, Module) = 0));
+  if Result then
+    UnwindTo(Walk, Slot, Rule.SavedFrame);
 end;
 
 // ---------------------------------------------------------------------------- known rules
@@ -208,7 +209,6 @@ end;
 function TableStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 var
   Rules: TFrameRules;
-  Ignored: NativeUInt;
 begin
   if not IsKnown(Walk.Pc, Rule) then
   begin
@@ -221,8 +221,7 @@ begin
     end;
     Keep(Walk.Pc, Rule);
   end;
-  Ignored := 0;
-  Result := UnwindLeave(Walk, Rule, Ignored);
+  Result := UnwindLeave(Walk, Rule);
 end;
 
 function TableModuleFind(Address: NativeUInt; out First, Limit: NativeUInt;

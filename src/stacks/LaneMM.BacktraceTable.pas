@@ -335,14 +335,17 @@ begin
   if Taken >= NodeMask then
     Exit(0);
   Result := Taken + 1;
-  if not OsTakeTable(Table^.Pieces[Result shr PieceBits], SizeOf(TCallPiece)) then
+  if (PieceOf(Table, Result) = nil)
+    and not OsTakeTable(Table^.Pieces[Result shr PieceBits], SizeOf(TCallPiece)) then
     Result := 0;
 end;
 
 // Takes a node; returns its index, or 0 when there is none. Sweeps the table if that is due.
 function TakeNode(Table: PCallTable): Cardinal;
 begin
-  Result := PopFree(Table);
+  Result := 0;
+  if LoadAcquire(Table^.Free) and NodeMask <> 0 then
+    Result := PopFree(Table);
   if Result = 0 then
     Result := TakeUnused(Table);
   if Result <> 0 then
@@ -354,14 +357,27 @@ begin
   Result := PopFree(Table);
 end;
 
+// Returns whether the node of Number has this return address and caller. All reads come between two
+// of its life, as in ReadNode.
+function HasStill(Table: PCallTable; Number: Cardinal; Return: NativeUInt; Outer: Cardinal):
+  Boolean; inline;
+var
+  Node: PCallNode;
+begin
+  AcquireFence;
+  Node := NodeAt(Table, Number and NodeMask);
+  Result := (LoadAcquire(Node^.Return) = Return) and (Node^.Outer = Outer);
+  AcquireFence;
+  Result := Result and (NumberAt(Table, Number and NodeMask) = Number);
+end;
+
 // Returns the number of the node of a list that has this return address and caller; 0 if none has.
 // While a thread sweeps it is marked.
 function FindNode(Table: PCallTable; Index: Cardinal; Return: NativeUInt;
   Outer: Cardinal): Cardinal;
 var
   Node: PCallNode;
-  Found: NativeUInt;
-  Caller, Left: Cardinal;
+  Left: Cardinal;
 begin
   Left := MostCompared;
   while (Index <> 0) and (Left > 0) do
@@ -373,13 +389,32 @@ begin
       if LoadAcquire(Table^.Sweeping) <> 0 then
         Mark(Table, Table^.Marks, Result);
       // A second look, at this life of the node.
-      if ReadNode(Table, Result, Found, Caller) and (Found = Return) and (Caller = Outer) then
+      if HasStill(Table, Result, Return, Outer) then
         Exit;
     end;
     Index := Node^.Next;
     Dec(Left);
   end;
   Result := 0;
+end;
+
+// Returns whether Repeated may find a caller: a sweep may end those on the way.
+function MayRepeat(Table: PCallTable; Outer: Cardinal; Return: NativeUInt): Boolean;
+var
+  Node: PCallNode;
+  Callers: Cardinal;
+begin
+  Callers := MostCallers;
+  repeat
+    if Outer and NodeMask = 0 then
+      Exit(False);
+    Node := NodeAt(Table, Outer and NodeMask);
+    if Node^.Return = Return then
+      Exit(True);
+    Outer := Node^.Outer;
+    Dec(Callers);
+  until Callers = 0;
+  Result := False;
 end;
 
 // Returns the nearest of the backtrace Outer and those that it extends that ends with the frame
@@ -418,7 +453,8 @@ begin
     shr (SizeOf(NativeUInt) * 8 - HeadBits)];
   // Acquire: the nodes as they were written before the head. Pairs with the swap below.
   Result := FindNode(Table, LoadAcquire(Head^), Return, Outer);
-  if (Result = 0) and (LoadAcquire(Table^.Count) >= FoldFrom) then
+  if (Result = 0) and (LoadAcquire(Table^.Count) >= FoldFrom)
+    and MayRepeat(Table, Outer, Return) then
     Result := Repeated(Table, Outer, Return);
   if Result <> 0 then
     Exit;

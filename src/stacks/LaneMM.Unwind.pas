@@ -52,9 +52,13 @@ function UnwindStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 procedure UnwindAt(const Fault: TFault; out Walk: TUnwind);
 /// Unwinds the routine that a fault interrupted; otherwise as UnwindStep.
 function UnwindInterrupted(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
-/// Unwinds one frame by a known rule; returns False when the rule does not fit the stack. Return is
-/// a return address that the rule fitted before, or 0; it receives the one that was found.
-function UnwindLeave(var Walk: TUnwind; const Rule: TUnwindRule; var Return: NativeUInt): Boolean;
+/// Returns where the return address of the routine lies by this rule; any address.
+function UnwindSlot(const Walk: TUnwind; const Rule: TUnwindRule): NativeUInt; inline;
+/// Unwinds the routine whose return address lies at Slot, SavedFrame bytes after the frame pointer
+/// that it saved; 0: none.
+procedure UnwindTo(var Walk: TUnwind; Slot, SavedFrame: NativeUInt); inline;
+/// Unwinds one frame by a known rule; returns False when the rule does not fit the stack.
+function UnwindLeave(var Walk: TUnwind; const Rule: TUnwindRule): Boolean;
 /// Adds a frame, but none of the C library's own. If Return follows a call of the memory manager,
 /// drops the frames so far: they are the manager's own. Adds CutFrame instead where Stack has
 /// Stacks.Depth frames; returns whether it has space for more.
@@ -87,8 +91,7 @@ const
 
 // ---------------------------------------------------------------------------- steps
 
-// Unwinds the routine whose return address lies at Slot.
-procedure Leave(var Walk: TUnwind; Slot, SavedFrame: NativeUInt); inline;
+procedure UnwindTo(var Walk: TUnwind; Slot, SavedFrame: NativeUInt);
 begin
   Walk.Pc := StackWord(Slot);
   Walk.Sp := Slot + SizeOf(Pointer);
@@ -98,6 +101,14 @@ begin
     Walk.FrameAt := Slot - SavedFrame;
     Walk.Frame := StackWord(Walk.FrameAt);
   end;
+end;
+
+function UnwindSlot(const Walk: TUnwind; const Rule: TUnwindRule): NativeUInt;
+begin
+  if Rule.IsFramed then
+    Result := Walk.Frame + SizeOf(Pointer)
+  else
+    Result := Walk.Sp + Rule.Size;
 end;
 
 // Returns whether the call before Return can have led to the routine.
@@ -115,23 +126,17 @@ begin
   end;
 end;
 
-function UnwindLeave(var Walk: TUnwind; const Rule: TUnwindRule; var Return: NativeUInt): Boolean;
+function UnwindLeave(var Walk: TUnwind; const Rule: TUnwindRule): Boolean;
 var
   Slot, Found: NativeUInt;
 begin
-  if Rule.IsFramed then
-    Slot := Walk.Frame + SizeOf(Pointer)
-  else
-    Slot := Walk.Sp + Rule.Size;
+  Slot := UnwindSlot(Walk, Rule);
   if not UnwindHas(Walk, Slot) then
     Exit(False);
   Found := StackWord(Slot);
-  Result := (Found <> 0) and ((Rule.Trust = rtExact) or (Found = Return))
-    or IsReturn(Found, Rule);
-  if not Result then
-    Exit;
-  Return := Found;
-  Leave(Walk, Slot, Rule.SavedFrame);
+  Result := (Found <> 0) and (Rule.Trust = rtExact) or IsReturn(Found, Rule);
+  if Result then
+    UnwindTo(Walk, Slot, Rule.SavedFrame);
 end;
 
 // Returns whether a direct call of the routine left the return address that its rule leads to.
@@ -169,7 +174,6 @@ end;
 function TryLeave(var Walk: TUnwind; Start: NativeUInt; IsSure: Boolean; out Rule: TUnwindRule;
   out IsStart: Boolean): Boolean;
 var
-  Return: NativeUInt;
   Code: PByte;
   Bytes: TCodeBytes;
   IsWhole: Boolean;
@@ -181,12 +185,11 @@ begin
   IsWhole := PrologueRead(Code, Rule);
   IsStart := IsWhole and RoutineFollows(Code);
   Rule.Start := Start;
-  Return := 0;
   if not IsX64 then
     AddArguments(Walk, Rule);
   Result := ((Rule.Size <> 0)
     and (not IsSure or IsWhole or RoutineFollows(Code)) or IsCalledDirectly(Walk, Rule))
-    and UnwindLeave(Walk, Rule, Return);
+    and UnwindLeave(Walk, Rule);
 end;
 
 // Unwinds the routine, in code that begins at First. The search ends at the nearest place where a
@@ -257,7 +260,7 @@ begin
   Result := UnwindHas(Walk, Walk.Sp) and (CallBefore(StackWord(Walk.Sp), Target) = ckIndirect)
     and FramelessFind(Walk.Pc, Rule.Start);
   if Result then
-    Leave(Walk, Walk.Sp, 0);
+    UnwindTo(Walk, Walk.Sp, 0);
 end;
 
 // The key of a start is the return address. That none was found holds for one place of the stack:
@@ -285,24 +288,18 @@ begin
 end;
 
 function StepByFrame(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
-var
-  Return: NativeUInt;
 begin
   Rule := Default(TUnwindRule);
   Rule.IsFramed := True;
   Rule.SavedFrame := SizeOf(Pointer);
-  Return := 0;
-  Result := UnwindLeave(Walk, Rule, Return);
+  Result := UnwindLeave(Walk, Rule);
 end;
 
 // In a routine of the table a search would find nothing better.
 function StepByTable(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
-var
-  Return: NativeUInt;
 begin
-  Return := 0;
   if RoutineRule(Walk.Pc, Rule) then
-    Result := UnwindLeave(Walk, Rule, Return)
+    Result := UnwindLeave(Walk, Rule)
   else
     Result := StepByCode(Walk, Rule);
 end;
@@ -397,7 +394,7 @@ end;
 procedure UnwindFrom(Frame, Limit: NativeUInt; out Walk: TUnwind);
 begin
   Walk.Limit := Limit;
-  Leave(Walk, Frame + SizeOf(Pointer), SizeOf(Pointer));
+  UnwindTo(Walk, Frame + SizeOf(Pointer), SizeOf(Pointer));
 end;
 
 // Marks a backtrace of another routine that has too many frames, or none, as cut.
@@ -456,7 +453,7 @@ begin
   begin
     Result := UnwindHas(Walk, Walk.Sp) and LeafFind(Walk.Pc, StackWord(Walk.Sp), Rule.Start);
     if Result then
-      Leave(Walk, Walk.Sp, 0);
+      UnwindTo(Walk, Walk.Sp, 0);
     Exit;
   end;
   Result := LeafFind(Walk.Pc, Walk.Link, Rule.Start);
@@ -553,7 +550,7 @@ var
 begin
   Caller := Walk;
   FindFrame(Caller, Slot);
-  Leave(Caller, Slot, 0);
+  UnwindTo(Caller, Slot, 0);
   Beyond := Caller;
   Result := UnwindStep(Beyond, Rule);
   if Result then

@@ -9,9 +9,9 @@
 //             elsewhere: C saves it in other places.) Code without frame pointers keeps other
 //             values in that register: such a word counts only where a caller is found by it. The
 //             short path from a starting point to that frame is kept as well, so that the same call
-//             is not unwound again. In C most calls begin in the same wrapper of malloc: there the
-//             rules of unwind tables, which hold for every stack, lead to the callers that
-//             distinguish them.
+//             is not unwound again. Most calls begin in the same few routines, as SetLength or a
+//             wrapper of malloc: the path taken last from the same place is compared first, then
+//             the one of the callers that the kept rules lead to. So are the nodes of the table.
 // Invariants: reads the stack of the calling thread between the stack pointer and its end; nothing
 //             else. Sp falls from frame to frame. A frame has the number of the backtrace up to it.
 // Callers:    the thread that the cache belongs to.
@@ -30,13 +30,16 @@ const
   NewSteps = MostFrames;
   /// Most words of the stack that lead to a frame from the one inside it.
   StepWords = 2;
-  /// Code addresses whose unwind rule is kept; a power of two.
-  KnownCount = 1024;
+  /// More of all that follows is kept where addresses are 64 bits wide.
+  Is64 = SizeOf(Pointer) div SizeOf(UInt64);
+  /// Code addresses whose unwind rule is kept, and nodes of the table that are; a power of two.
+  KnownBits = 10 + 4 * Is64;
+  KnownCount = 1 shl KnownBits;
   /// Paths that are kept, their most frames, and callers that choose the place of one.
-  PathBits = 11;
+  PathBits = 11 + Is64;
   PathCount = 1 shl PathBits;
   PathFrames = 10;
-  PathCallers = 3;
+  PathCallers = 5;
   /// Places of the paths that were taken last; a power of two.
   RecentBits = 8;
   RecentCount = 1 shl RecentBits;
@@ -56,8 +59,9 @@ type
     FrameAt: NativeUInt;   //< owner   likewise
     IsFree: Boolean;       //< owner   its callers are found whatever Frame is
     Number: Cardinal;      //< owner   of the backtrace, see LaneMM.BacktraceTable
-    FirstWord: Cardinal;   //< owner   words that were read before it, from the outermost frame on
-    WordCount: Cardinal;   //< owner   the same with those that led to it
+    FirstWord: PStackWord; //< owner   end of the words that were read before it, from the
+                           //  outermost frame on
+    WordLimit: PStackWord; //< owner   the same with those that led to it
   end;
   PCachedFrame = ^TCachedFrame;
   PCachedPath = ^TCachedPath;
@@ -75,11 +79,19 @@ type
     Words: array[0..PathFrames * StepWords - 1] of TStackWord; //< owner   read after its start, up
                            //  to Base; an even number of them, the last one twice if need be
   end;
+  PKeptCall = ^TKeptCall;
+  /// A node of the table that an unwind came to.
+  TKeptCall = record
+    Return: NativeUInt;    //< owner   its return address; 0: none
+    Outer: Cardinal;       //< owner   number of the backtrace that it extends
+    Number: Cardinal;      //< owner   its own number
+  end;
+  PRecentPath = ^PCachedPath;
   PKnownPlace = ^TKnownPlace;
   /// How to unwind the routine at a code address.
   TKnownPlace = record
     Pc: NativeUInt;        //< owner   the code address; 0: none
-    Return: NativeUInt;    //< owner   the return address found last
+    Start: NativeUInt;     //< owner   Rule.Start of the last routine that returned there; or 0
     Rule: TUnwindRule;     //< owner   the rule that found it
   end;
   /// The cache of one thread; all zero at first.
@@ -95,9 +107,10 @@ type
     Words: array[0..MostSteps * StepWords - 1] of TStackWord; //< owner   that led to them
     Added: array[0..NewSteps - 1] of TCachedFrame;    //< owner   of an unwind, the innermost first
     Known: array[0..KnownCount - 1] of TKnownPlace;   //< owner   by a hash of the code address
+    Calls: array[0..KnownCount - 1] of TKeptCall;     //< owner   by a hash of both
     Ways: array[0..PathCount - 1] of TCachedPath;     //< owner   by a hash of the starting point
                                                       //  and the callers that tables lead to
-    Recent: array[0..RecentCount - 1] of PCachedPath; //< owner   the one taken last in C, by a hash
+    Recent: array[0..RecentCount - 1] of PCachedPath; //< owner   the one taken last, by a hash
                                                       //  of the starting point; nil: none
   end;
 
@@ -140,7 +153,7 @@ function IsUnchanged(const Cache: TUnwindCache; Count: NativeUInt): Boolean; inl
 var
   Last: PStackWord;
 begin
-  Last := @Cache.Words[Cache.Steps[Count - 1].WordCount - 1];
+  Last := Cache.Steps[Count - 1].WordLimit - 1;
   Result := (Last^.At^ = Last^.Value) and AreThere(@Cache.Words[0], Last);
 end;
 
@@ -154,7 +167,7 @@ begin
   Result := 0;
   Word := @Cache.Words[0];
   repeat
-    Limit := @Cache.Words[Cache.Steps[Result].WordCount];
+    Limit := Cache.Steps[Result].WordLimit;
     while Word < Limit do
     begin
       if Word^.At^ <> Word^.Value then
@@ -171,6 +184,14 @@ function IsFreeOfFrame(Inner, Outer: PCachedFrame): Boolean; inline;
 begin
   Result := (Outer^.Sp <> Inner^.Frame + FramedSize)
     and ((Outer^.FrameAt <> 0) or Outer^.IsFree);
+end;
+
+// Returns the least Sp of a frame that the last unwind may have had too.
+function MetFrom(const Cache: TUnwindCache): NativeUInt; inline;
+begin
+  Result := High(NativeUInt);
+  if Cache.Count > 0 then
+    Result := Cache.Steps[Cache.Count - 1].Sp;
 end;
 
 // Returns whether the last unwind had this frame too. Drops the kept frames farther in.
@@ -198,25 +219,51 @@ begin
   Result := @Cache.Known[Pc mod KnownCount];
 end;
 
+// Unwinds one frame by its kept rule, if its routine has returned to the same address before, or
+// any routine has where the rule does not know its own.
+function LeaveAgain(var Cache: TUnwindCache; var Walk: TUnwind): Boolean; inline;
+var
+  Known, Caller: PKnownPlace;
+  Slot: NativeUInt;
+begin
+  Result := False;
+  Known := KnownAt(Cache, Walk.Pc);
+  if Known^.Pc <> Walk.Pc then
+    Exit;
+  Slot := UnwindSlot(Walk, Known^.Rule);
+  if not UnwindHas(Walk, Slot) then
+    Exit;
+  Caller := KnownAt(Cache, StackWord(Slot));
+  if (Caller^.Pc <> StackWord(Slot)) or (Caller^.Start <> Known^.Rule.Start)
+    or (Caller^.Pc = 0) then
+    Exit;
+  UnwindTo(Walk, Slot, Known^.Rule.SavedFrame);
+  Result := True;
+end;
+
 // Unwinds one frame; returns False at the end. IsOnce: other words may have led to its caller.
 function Leave(var Cache: TUnwindCache; var Walk: TUnwind; out IsOnce: Boolean): Boolean;
 var
-  Known: PKnownPlace;
+  Known, Caller: PKnownPlace;
 begin
   IsOnce := False;
   Known := KnownAt(Cache, Walk.Pc);
-  if (Known^.Pc = Walk.Pc) and UnwindLeave(Walk, Known^.Rule, Known^.Return) then
+  if (Known^.Pc = Walk.Pc) and UnwindLeave(Walk, Known^.Rule) then
+  begin
+    Caller := KnownAt(Cache, Walk.Pc);
+    if Caller^.Pc = Walk.Pc then
+      Caller^.Start := Known^.Rule.Start;
     Exit(True);
+  end;
   Known^.Pc := Walk.Pc;
+  Known^.Start := 0;
   Result := UnwindStep(Walk, Known^.Rule);
   IsOnce := Known^.Rule.Trust = rtOnce;
-  if Result and not IsOnce then
-    Known^.Return := Walk.Pc
-  else
+  if not Result or IsOnce then
     Known^.Pc := 0;
 end;
 
-procedure Note(out Step: TCachedFrame; const Walk: TUnwind);
+procedure Note(out Step: TCachedFrame; const Walk: TUnwind); inline;
 begin
   Step.IsFree := False;
   Step.Pc := Walk.Pc;
@@ -225,35 +272,30 @@ begin
   Step.FrameAt := Walk.FrameAt;
 end;
 
-procedure AddWord(var Next: PStackWord; At, Value: NativeUInt);
+// Adds the words that led to the frame; returns the end of the words.
+function WordsAdd(Next: PStackWord; const Step: TCachedFrame): PStackWord; inline;
 begin
-  Next^.At := PNativeUInt(At);
-  Next^.Value := Value;
-  Inc(Next);
-end;
-
-// Adds the words that led to the frame.
-procedure AddWords(var Next: PStackWord; const Step: TCachedFrame);
-begin
-  AddWord(Next, Step.Sp - SizeOf(Pointer), Step.Pc);
-  if (Step.FrameAt <> 0) and not Step.IsFree then
-    AddWord(Next, Step.FrameAt, Step.Frame);
+  Next^.At := PNativeUInt(Step.Sp - SizeOf(Pointer));
+  Next^.Value := Step.Pc;
+  Result := Next + 1;
+  if (Step.FrameAt = 0) or Step.IsFree then
+    Exit;
+  Result^.At := PNativeUInt(Step.FrameAt);
+  Result^.Value := Step.Frame;
+  Inc(Result);
 end;
 
 // Replaces the words that led to the innermost kept frame by those of this unwind.
 procedure Refresh(var Cache: TUnwindCache; const Walk: TUnwind);
 var
   Step: PCachedFrame;
-  Next: PStackWord;
 begin
   Step := @Cache.Steps[Cache.Count - 1];
   if (Step^.FrameAt = Walk.FrameAt) and (Step^.Frame = Walk.Frame) then
     Exit;
-  Next := @Cache.Words[Step^.FirstWord];
   Step^.Frame := Walk.Frame;
   Step^.FrameAt := Walk.FrameAt;
-  AddWords(Next, Step^);
-  Step^.WordCount := Next - PStackWord(@Cache.Words[0]);
+  Step^.WordLimit := WordsAdd(Step^.FirstWord, Step^);
 end;
 
 // Unwinds to the first frame that the last unwind had too, or as far as possible; then the kept
@@ -266,7 +308,7 @@ begin
   Result := 0;
   Cache.PassingCount := 0;
   repeat
-    if HasMet(Cache, Walk) then
+    if (Walk.Sp >= MetFrom(Cache)) and HasMet(Cache, Walk) then
     begin
       Refresh(Cache, Walk);
       Unchanged := UnchangedCount(Cache);
@@ -279,9 +321,13 @@ begin
     end;
     Note(Cache.Added[Result], Walk);
     Inc(Result);
-    IsEnd := not Leave(Cache, Walk, IsOnce);
-    if IsOnce then
-      Cache.PassingCount := Result;
+    IsEnd := False;
+    if not LeaveAgain(Cache, Walk) then
+    begin
+      IsEnd := not Leave(Cache, Walk, IsOnce);
+      if IsOnce then
+        Cache.PassingCount := Result;
+    end;
   until IsEnd or (Result > Stacks.Depth) or (Result = NewSteps);
   Cache.Count := 0;
   Cache.IsWhole := IsEnd;
@@ -310,7 +356,7 @@ begin
   Count := 0;
   repeat
     Known := KnownAt(Cache, Pc);
-    if (Known^.Pc <> Pc) or (Known^.Rule.Trust <> rtExact) then
+    if Known^.Pc <> Pc then
       Break;
     Slot := Sp + Known^.Rule.Size;
     if Known^.Rule.IsFramed then
@@ -351,7 +397,7 @@ begin
     Inc(Word, 2);
   until Word >= Last;
   // Of an odd number of words, the first one that led to Base as well: it is one of the path's.
-  if AreThere(@Cache.Words, @Cache.Words[Base^.FirstWord]) then
+  if AreThere(@Cache.Words, Base^.FirstWord) then
     Result := Way^.Number;
 end;
 
@@ -361,6 +407,7 @@ procedure Keep(out Way: TCachedPath; const Cache: TUnwindCache; Count: NativeUIn
   Number: Cardinal);
 var
   Base, Step: PCachedFrame;
+  Word: PStackWord;
 begin
   Way.Pc := 0;
   if Count = 0 then
@@ -378,10 +425,12 @@ begin
   Way.BaseNumber := Base^.Number;
   Way.Number := Number;
   Way.Limit := @Way.Words;
+  Word := Step^.FirstWord;
   repeat
-    Dec(Step);
-    AddWords(Way.Limit, Step^);
-  until Step = Base;
+    Dec(Word);
+    Way.Limit^ := Word^;
+    Inc(Way.Limit);
+  until Word = Base^.FirstWord;
   if NativeUInt(Way.Limit - PStackWord(@Way.Words)) and 1 = 0 then
     Exit;
   Way.Limit^ := Way.Limit[-1];
@@ -390,46 +439,76 @@ end;
 
 // ---------------------------------------------------------------------------- the stack
 
+// BacktraceExtend, by the nodes that the thread keeps unless a sweep may have ended them.
+function Extend(var Cache: TUnwindCache; Outer: Cardinal; Return: NativeUInt): Cardinal; inline;
+var
+  Call: PKeptCall;
+begin
+  Call := @Cache.Calls[(Return xor NativeUInt(Outer) shl 16) * SpreadFactor
+    shr (SizeOf(NativeUInt) * 8 - KnownBits)];
+  if (Call^.Return = Return) and (Call^.Outer = Outer) and (Cache.Sweeps = Stacks.Sweeps) then
+    Exit(Call^.Number);
+  Result := BacktraceExtend(Outer, Return);
+  if (Result = 0) or (Result = LostBacktrace) then
+    Exit; // the table may have space the next time
+  Call^.Return := Return;
+  Call^.Outer := Outer;
+  Call^.Number := Result;
+end;
+
 // Adds the new frames to the kept ones; returns the number of the backtrace.
 function Append(var Cache: TUnwindCache; Count: NativeUInt): Cardinal;
 var
   Next: PStackWord;
-  Step: PCachedFrame;
+  Step, Added: PCachedFrame;
 begin
-  Next := @Cache.Words[0];
+  Next := @Cache.Words;
+  Step := @Cache.Steps[Cache.Count];
   if Cache.Count > 0 then
   begin
-    Result := Cache.Steps[Cache.Count - 1].Number;
-    Inc(Next, Cache.Steps[Cache.Count - 1].WordCount);
+    Result := Step[-1].Number;
+    Next := Step[-1].WordLimit;
   end
   else if Cache.IsWhole then
     Result := 0
   else
     Result := BacktraceExtend(0, CutFrame);
+  Inc(Cache.Count, Count);
+  Added := @Cache.Added[Count];
   while Count > 0 do
   begin
     Dec(Count);
-    Step := @Cache.Steps[Cache.Count];
-    Step^ := Cache.Added[Count];
-    Step^.IsFree := (Cache.Count > 0) and IsFreeOfFrame(Step, Step - 1);
-    Result := BacktraceExtend(Result, Step^.Pc);
+    Dec(Added);
+    Step^ := Added^;
+    Step^.IsFree := (Step <> @Cache.Steps) and IsFreeOfFrame(Step, Step - 1);
+    Result := Extend(Cache, Result, Step^.Pc);
     Step^.Number := Result;
-    Step^.FirstWord := Next - PStackWord(@Cache.Words[0]);
-    AddWords(Next, Step^);
-    Step^.WordCount := Next - PStackWord(@Cache.Words[0]);
-    Inc(Cache.Count);
+    Step^.FirstWord := Next;
+    Next := WordsAdd(Next, Step^);
+    Step^.WordLimit := Next;
+    Inc(Step);
   end;
 end;
 
-// Drops the frames and paths whose numbers a sweep of the table may have ended.
+// Drops Count entries of Size bytes whose first word is 0 in an empty one: others stay untouched.
+procedure Clear(First: PNativeUInt; Count, Size: NativeUInt);
+begin
+  while Count > 0 do
+  begin
+    if First^ <> 0 then
+      First^ := 0;
+    Inc(PByte(First), Size);
+    Dec(Count);
+  end;
+end;
+
+// Drops the frames, nodes and paths whose numbers a sweep of the table may have ended.
 procedure Forget(var Cache: TUnwindCache);
-var
-  Index: Cardinal;
 begin
   Cache.Sweeps := LoadAcquire(Stacks.Sweeps); // before the numbers that come
   Cache.Count := 0;
-  for Index := 0 to PathCount - 1 do
-    Cache.Ways[Index].Pc := 0;
+  Clear(@Cache.Calls, KnownCount, SizeOf(TKeptCall));
+  Clear(@Cache.Ways, PathCount, SizeOf(TCachedPath));
 end;
 
 // Drops what may have changed since: numbers, and the rules of places where other code has come.
@@ -443,7 +522,8 @@ begin
   if Cache.Changes = Changes then
     Exit;
   Cache.Changes := Changes;
-  FillChar(Cache.Known, SizeOf(Cache.Known), 0);
+  if Cache.Limit <> 0 then // else there is none
+    Clear(@Cache.Known, KnownCount, SizeOf(TKnownPlace));
 end;
 
 // Unwinds from Walk on, and keeps the path at Way.
@@ -451,12 +531,12 @@ function TakeAnew(var Cache: TUnwindCache; Way: PCachedPath; var Walk: TUnwind):
 var
   Count: NativeUInt;
 begin
+  LookForChanges(Cache);
   if Cache.Limit <> Walk.Limit then
   begin
     Cache.Limit := Walk.Limit;
     Cache.Count := 0; // of a thread that owned the record before: its stack may be gone
   end;
-  LookForChanges(Cache);
   Count := WalkUp(Cache, Walk);
   Result := Append(Cache, Count);
   Keep(Way^, Cache, Count, Result);
@@ -466,44 +546,42 @@ begin
   Dec(Cache.Count, Cache.PassingCount);
 end;
 
-// Returns the place of the path with this key.
-function PathAt(const Cache: TUnwindCache; Key: NativeUInt): PCachedPath; inline;
-begin
-  Result := @Cache.Ways[Key shr (SizeOf(Key) * 8 - PathBits)];
-end;
-
-// In C, where tables have rules for every stack.
-function PathInC(var Cache: TUnwindCache; const Walk: TUnwind): PCachedPath; inline;
+// Returns the place of the path that the callers choose.
+function PathFor(var Cache: TUnwindCache; const Walk: TUnwind): PCachedPath; inline;
 begin
   LookForChanges(Cache);
-  Result := PathAt(Cache, CallersKey(Cache, Walk));
+  Result := @Cache.Ways[CallersKey(Cache, Walk) shr (SizeOf(NativeUInt) * 8 - PathBits)];
 end;
 
-// Callers of the routines of malloc often are the same again.
-function FindInC(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
+// Returns the place of the path that was taken last from the starting point.
+function RecentAt(var Cache: TUnwindCache; Frame: NativeUInt): PRecentPath; inline;
+begin
+  Result := @Cache.Recent[StartKey(PNativeUInt(Frame)[1], Frame + FramedSize)
+    shr (SizeOf(NativeUInt) * 8 - RecentBits)];
+end;
+
+// UnwindCacheFind where the path taken last is another one.
+function FindByCallers(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
 var
   Walk: TUnwind;
-  Recent: ^PCachedPath;
+  Way: PCachedPath;
 begin
-  Result := 0;
-  Recent := @Cache.Recent[StartKey(PNativeUInt(Frame)[1], Frame + FramedSize)
-    shr (SizeOf(NativeUInt) * 8 - RecentBits)];
-  if Recent^ <> nil then
-    Result := NumberBy(Cache, Recent^, Frame, Limit);
-  if Result <> 0 then
-    Exit;
   UnwindFrom(Frame, Limit, Walk);
-  Recent^ := PathInC(Cache, Walk);
-  Result := NumberBy(Cache, Recent^, Frame, Limit);
+  Way := PathFor(Cache, Walk);
+  RecentAt(Cache, Frame)^ := Way;
+  Result := NumberBy(Cache, Way, Frame, Limit);
 end;
 
 function UnwindCacheFind(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
+var
+  Way: PCachedPath;
 begin
-  if @Stacks.StepFrame = nil then
-    Result := NumberBy(Cache, PathAt(Cache, StartKey(PNativeUInt(Frame)[1], Frame + FramedSize)),
-      Frame, Limit)
-  else
-    Result := FindInC(Cache, Frame, Limit);
+  Way := RecentAt(Cache, Frame)^;
+  Result := 0;
+  if Way <> nil then
+    Result := NumberBy(Cache, Way, Frame, Limit);
+  if Result = 0 then
+    Result := FindByCallers(Cache, Frame, Limit);
 end;
 
 function UnwindCacheTake(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Cardinal;
@@ -512,12 +590,10 @@ var
   Way: PCachedPath;
 begin
   UnwindFrom(Frame, Limit, Walk);
-  // Not of the fields of Walk: Free Pascal 3.3.1 would copy both by one move that needs an aligned
-  // stack, and its run-time library raises an exception on the stack that a fault has left.
-  if @Stacks.StepFrame = nil then
-    Way := PathAt(Cache, StartKey(PNativeUInt(Frame)[1], Frame + FramedSize))
-  else
-    Way := PathInC(Cache, Walk);
+  // The place that UnwindCacheFind has found. Any place serves: its path is compared.
+  Way := RecentAt(Cache, Frame)^;
+  if Way = nil then
+    Way := PathFor(Cache, Walk);
   Result := TakeAnew(Cache, Way, Walk);
 end;
 

@@ -25,6 +25,12 @@ type
     procedure Wander;
     procedure LookTwice;
     function KeptPath: PCachedPath;
+    procedure FindOrTake;
+    {$ifdef CPUX86_64}
+    procedure CallFindOrTake;
+    procedure LookFrom(Line: Integer);
+    {$endif}
+    procedure MarkNodes(Number: Cardinal);
     procedure UseAnotherTable(NodeCount: NativeUInt);
     procedure FillTable(out Gone: Cardinal);
     procedure ExpectAComparison(Word: PStackWord; Frame: NativeUInt);
@@ -36,7 +42,9 @@ type
     {$ifdef CPUX86_64}
     procedure RulesForEveryStackLeadToTheSameFrames;
     procedure PathTakenLastIsComparedBeforeRulesAreFollowed;
+    procedure EachCallerOfOneRoutineHasItsPath;
     {$endif}
+    procedure NodeThatWasTakenIsKept;
     procedure EachThreadHasItsOwnStack;
     procedure RecordOfAnEndedThreadCanBeUsed;
     procedure SamePlaceHasTheSameNumber;
@@ -207,6 +215,49 @@ begin
 end;
 {$endif}
 
+procedure TUnwindCacheTests.FindOrTake;
+var
+  Frame: NativeUInt;
+begin
+  Frame := NativeUInt(get_frame);
+  if UnwindCacheFind(Cache, Frame, StackEnd(Frame)) <> 0 then
+    Exit;
+  Inc(Looks);
+  UnwindCacheTake(Cache, Frame, StackEnd(Frame));
+end;
+
+{$ifdef CPUX86_64}
+procedure TUnwindCacheTests.CallFindOrTake;
+begin
+  FindOrTake;
+end;
+
+procedure TUnwindCacheTests.LookFrom(Line: Integer);
+begin
+  if Line = 1 then
+    CallFindOrTake
+  else
+    CallFindOrTake;
+end;
+
+// Of two calls in turn none takes the place of the other, as those of a run-time library's routine
+// by two routines of the program.
+procedure TUnwindCacheTests.EachCallerOfOneRoutineHasItsPath;
+var
+  Turn: Integer;
+begin
+  Turn := 0;
+  repeat // a for loop would be unrolled: a caller for each turn
+    if Turn = 5 then
+      Looks := 0;
+    LookFrom(1);
+    LookFrom(2);
+    Inc(Turn);
+  until Turn = 10;
+  Same(0, Looks, 'unwinds');
+end;
+{$endif}
+
 procedure TUnwindCacheTests.EachThreadHasItsOwnStack;
 begin
   InThread(Wander);
@@ -246,6 +297,29 @@ begin
   Same(Numbers[0], Numbers[2], 'number');
 end;
 
+procedure TUnwindCacheTests.MarkNodes(Number: Cardinal);
+var
+  Index: Integer;
+begin
+  for Index := 0 to KnownCount - 1 do
+    Cache.Calls[Index].Number := Number;
+end;
+
+procedure TUnwindCacheTests.NodeThatWasTakenIsKept;
+var
+  Frame: NativeUInt;
+  Mark: Cardinal;
+begin
+  Frame := NativeUInt(get_frame);
+  Mark := BacktraceExtend(0, 4711);
+  TakeHere(Frame);
+  MarkNodes(Mark);
+  // Of the outermost node alone: the others are kept for the number that it had.
+  Cache.Count := 0;
+  UnwindCacheTake(Cache, Frame, StackEnd(Frame));
+  Same(Mark, Cache.Steps[0].Number, 'number of the node');
+end;
+
 // The mark stays where the outermost frame is not walked again.
 procedure TUnwindCacheTests.ChangedWordOfAnInnerFrameKeepsTheOuterOnes;
 const
@@ -257,7 +331,7 @@ begin
   AtLeast(3, Cache.Count, 'frames');
   Cache.Steps[0].Number := Mark;
   FillChar(Cache.Ways, SizeOf(Cache.Ways), 0);
-  Word := @Cache.Words[Cache.Steps[Cache.Count - 1].WordCount - 1];
+  Word := Cache.Steps[Cache.Count - 1].WordLimit - 1;
   Word^.Value := not Word^.Value;
   TakeHere(NativeUInt(get_frame));
   Same(Mark, Cache.Steps[0].Number, 'the outermost frame');
@@ -295,7 +369,7 @@ procedure TUnwindCacheTests.EveryWordOfAPathIsCompared;
 var
   Frame: NativeUInt;
   Path: PCachedPath;
-  Index: Integer;
+  Index, Outer: Integer;
 begin
   Frame := NativeUInt(get_frame);
   TakeHere(Frame);
@@ -303,8 +377,9 @@ begin
   Path := KeptPath;
   for Index := 0 to Path^.Limit - PStackWord(@Path^.Words) - 1 do
     ExpectAComparison(@Path^.Words[Index], Frame);
-  AtLeast(3, Path^.Base^.FirstWord, 'words of outer frames');
-  for Index := 0 to Integer(Path^.Base^.FirstWord) - 1 do
+  Outer := Path^.Base^.FirstWord - PStackWord(@Cache.Words);
+  AtLeast(3, Outer, 'words of outer frames');
+  for Index := 0 to Outer - 1 do
     ExpectAComparison(@Cache.Words[Index], Frame);
 end;
 
@@ -561,6 +636,7 @@ begin
   TakeHere(Frame);
   KeptPath^.Number := Mark;
   Cache.Steps[0].Number := Mark;
+  MarkNodes(Mark);
   FetchAdd(Stacks.Sweeps, 1);
   AssertTrue(UnwindCacheTake(Cache, Frame, StackEnd(Frame)) <> Mark);
   AssertTrue(Cache.Steps[0].Number <> Mark);
