@@ -144,7 +144,8 @@ begin
   FreeSized(P, Size);
 end;
 
-function NallocX(Size: NativeUInt; Flags: LongInt): NativeUInt; [public, alias: 'nallocx'];
+function NallocX(Size: NativeUInt; Flags: LongInt): NativeUInt;
+  [public, alias: 'nallocx', alias: 'tc_nallocx'];
 begin
   if Size = 0 then
     Size := 1;

@@ -135,7 +135,7 @@ asm
 end;
 
 procedure FreeAlignedSized(P: Pointer; Alignment, Size: NativeUInt); assembler; nostackframe;
-  [public, alias: 'free_aligned_sized'];
+  [public, alias: 'free_aligned_sized', alias: 'tc_free_aligned_sized'];
 asm
   mov rsi, rdx
   jmp FreeSized

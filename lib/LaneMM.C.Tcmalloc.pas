@@ -125,6 +125,17 @@ begin
   ProcessTrim;
 end;
 
+// Memory is returned after the purge delay; there is no rate.
+procedure SetReleaseRate(Rate: Double); cdecl;
+  [public, alias: 'MallocExtension_SetMemoryReleaseRate'];
+begin
+end;
+
+function ReleaseRate: Double; cdecl; [public, alias: 'MallocExtension_GetMemoryReleaseRate'];
+begin
+  Result := 1; // tcmalloc's default
+end;
+
 function ThreadCacheSize: NativeUInt; cdecl; [public, alias: 'MallocExtension_GetThreadCacheSize'];
 begin
   Result := 0;

@@ -40,12 +40,12 @@ declared() {
 extended() {
   printf '%s\n' mallocx rallocx xallocx sallocx dallocx sdallocx nallocx mallctl mallctlnametomib mallctlbymib \
     malloc_stats_print
-  printf 'tc_%s\n' version malloc malloc_skip_new_handler free free_sized realloc calloc cfree memalign posix_memalign \
-    valloc pvalloc malloc_stats mallopt mallinfo malloc_size set_new_mode
+  printf 'tc_%s\n' version malloc malloc_skip_new_handler free free_sized free_aligned_sized realloc calloc cfree memalign \
+    posix_memalign valloc pvalloc malloc_stats mallopt mallinfo malloc_size nallocx set_new_mode
   printf 'MallocExtension_%s\n' VerifyAllMemory VerifyNewMemory VerifyArrayNewMemory VerifyMallocMemory \
     MallocMemoryStats GetStats GetNumericProperty SetNumericProperty MarkThreadIdle MarkThreadBusy \
     MarkThreadTemporarilyIdle ReleaseToSystem ReleaseFreeMemory GetEstimatedAllocatedSize GetAllocatedSize \
-    GetThreadCacheSize GetOwnership
+    GetThreadCacheSize GetOwnership SetMemoryReleaseRate GetMemoryReleaseRate
 }
 extended > "$work/extended"
 for operator in new newarray delete deletearray; do
