@@ -3,7 +3,9 @@
 // Owns:       Observe.SiteKeys, Sites, SitesUsed, SitesLost, StartMs, StartSeconds.
 // Invariants: a key is written once, by the thread that then describes the site; events are
 //             counted even before the description is complete. Sites are never removed, except
-//             in a child process. Events that find the table full are counted in SitesLost.
+//             in a child process. Where the table is nearly full, new backtraces are cut behind
+//             their innermost frames: recursion has endless others. SitesLost counts the events
+//             for which even that has no entry.
 // Callers:    SitesStart: under no lock, any number of times. SitesForget: the one thread of a
 //             child process. The others: any thread.
 // Progress:   lock-free: a thread that loses an entry to another one examines it again.
@@ -17,7 +19,7 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Unwind;
 
 const
-  /// Entries of the table; at most three quarters of them are used.
+  /// Entries of the table; at most fifteen in sixteen are used, see Invariants.
   SiteLimit = 8192;
   /// Entries of the table of LaneMM.Samples.
   SampleLimit = 65536;
@@ -97,8 +99,8 @@ const
 function SitesStart: Boolean;
 /// Clears all sites and their counts, in a child process.
 procedure SitesForget;
-/// Returns the site of this kind, size class and backtrace, a new one if needed; nil when the table
-/// is full or does not exist.
+/// Returns the site of this kind, size class and backtrace, which may be cut, a new one if needed;
+/// nil when the table is full or does not exist.
 function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace): PSite;
 /// SiteFind for remote frees of blocks that were allocated with the backtrace number AllocStack.
 function SiteFindFreed(SizeClass, AllocStack: Cardinal; const Stack: TBacktrace): PSite;
@@ -125,7 +127,11 @@ uses
   LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.ObserveState;
 
 const
-  MostUsed = SiteLimit div 4 * 3;
+  // Entries that are used by sites with whole backtraces, and by all.
+  MostWhole = SiteLimit div 4 * 3;
+  MostUsed = SiteLimit div 16 * 15;
+  // Frames of a backtrace that is cut.
+  CutFrames = 4;
 
 type
   // What a site has besides its backtrace, see TSite.
@@ -202,18 +208,16 @@ begin
   StoreRelease(Site^.IsReady, 1);
 end;
 
-// Counts a new site; returns whether the table has space for it.
-function MayUse: Boolean;
+// Counts a new site; returns whether fewer than Most are used.
+function MayUse(Most: NativeUInt): Boolean;
 begin
-  Result := FetchAdd(Observe.SitesUsed, 1) < MostUsed;
-  if Result then
-    Exit;
-  FetchAdd(Observe.SitesUsed, NativeUInt(-1));
-  FetchAdd(Observe.SitesLost, 1);
+  Result := FetchAdd(Observe.SitesUsed, 1) < Most;
+  if not Result then
+    FetchAdd(Observe.SitesUsed, NativeUInt(-1));
 end;
 
-// Returns the site with this key and backtrace, as SiteFind.
-function Find(const SiteKey: TSiteKey; const Stack: TBacktrace): PSite;
+// Returns the site with this key and backtrace; nil if it would be a new one beyond Most.
+function FindWhole(const SiteKey: TSiteKey; const Stack: TBacktrace; Most: NativeUInt): PSite;
 var
   Keys: PKeys;
   Key, Found: NativeUInt;
@@ -234,7 +238,7 @@ begin
       Exit;
     if Found <> 0 then
       Index := (Index + 1) mod SiteLimit
-    else if not MayUse then
+    else if not MayUse(Most) then
       Exit(nil)
     else if CompareAndSwap(Keys^[Index], 0, Key) then
     begin
@@ -244,6 +248,25 @@ begin
     else
       FetchAdd(Observe.SitesUsed, NativeUInt(-1)); // another thread took the entry: look again
   until False;
+end;
+
+// Returns the site with this key and backtrace, as SiteFind.
+function Find(const SiteKey: TSiteKey; const Stack: TBacktrace): PSite;
+var
+  Cut: TBacktrace;
+begin
+  Result := FindWhole(SiteKey, Stack, MostWhole);
+  if (Result <> nil) or (LoadAcquire(Observe.SiteKeys) = 0) then
+    Exit;
+  if Stack.Count > CutFrames then
+  begin
+    Cut := Stack;
+    Cut.Frames[CutFrames] := CutFrame;
+    Cut.Count := CutFrames + 1;
+    Result := FindWhole(SiteKey, Cut, MostUsed);
+  end;
+  if Result = nil then
+    FetchAdd(Observe.SitesLost, 1);
 end;
 
 function KeyOf(Kind: TSiteKind; SizeClass, AllocStack: Cardinal): TSiteKey;

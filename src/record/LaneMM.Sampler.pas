@@ -135,7 +135,10 @@ begin
   BacktraceTake(Stack);
   Sample.Site := SiteFind(siAllocation, NoSizeClass, Stack);
   if Sample.Site = nil then
+  begin
+    FetchAdd(Observe.SamplesLost, 1);
     Exit;
+  end;
   Share := 1 - Exp(-Size / Mean);
   Sample.Count := RoundByChance(Heap, 1 / Share);
   Sample.Bytes := RoundByChance(Heap, Size / Share);

@@ -32,6 +32,7 @@ type
     procedure ThreadsLeaveNothingInUse;
     procedure PeakOfThreadsIsOffByTheirSamplesAtMost;
     procedure FullTableCountsWhatItLoses;
+    procedure WhereSitesAreNearlyFullBacktracesAreCut;
     procedure WindowNumbersTheAllocationsAfterASample;
     procedure PointsAreThinnedOut;
     procedure BusyTimeLineGivesNoPoints;
@@ -251,6 +252,36 @@ begin
     SamplesRemove(Blocks);
   Same(0, Observe.InUseBytes, 'bytes in use');
   FreeMem(Blocks);
+end;
+
+// As in a program of which a routine calls itself: it has more backtraces than the table entries.
+procedure TSamplesTests.WhereSitesAreNearlyFullBacktracesAreCut;
+const
+  Depth = 10;
+  Inner = 5000;
+  InnerFrames = 4;
+var
+  Stack: TBacktrace;
+  Index: Integer;
+  Before, Last: PSite;
+begin
+  Stack := Default(TBacktrace);
+  Stack.Count := Depth;
+  for Index := 0 to Depth - 1 do
+    Stack.Frames[Index] := Inner + Index;
+  Last := nil;
+  for Index := 1 to 2 * SiteLimit do
+  begin
+    Stack.Frames[Depth - 1] := Inner * 100 + Index;
+    Before := Last;
+    Last := SiteFind(siAllocation, NoSizeClass, Stack);
+    AssertTrue('each backtrace has a site', Last <> nil);
+  end;
+  AssertTrue('the last ones have the same', Last = Before);
+  Same(InnerFrames + 1, Last^.Stack.Count, 'its frames');
+  Same(Inner + InnerFrames - 1, Last^.Stack.Frames[InnerFrames - 1], 'the last one');
+  Same(CutFrame, Last^.Stack.Frames[InnerFrames], 'the sign that more are missing');
+  Same(0, LoadAcquire(Observe.SitesLost), 'events that are lost');
 end;
 
 procedure TSamplesTests.WindowNumbersTheAllocationsAfterASample;
