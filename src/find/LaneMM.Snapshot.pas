@@ -153,8 +153,6 @@ procedure SnapshotDropNodes(var Snapshot: TSnapshot);
 procedure SnapshotClose(var Snapshot: TSnapshot);
 /// Returns True if the block contains Address, any number. One of no bytes contains its own.
 function NodeHolds(Node: PNode; Address: NativeUInt): Boolean; inline;
-/// Returns the number of the backtrace of a block that counts; 0 for any other, or without one.
-function NodeStack(Node: PNode): Cardinal;
 /// Returns the node whose block contains Address, any number; NoNode when there is none.
 function SnapshotNodeAt(const Snapshot: TSnapshot; Address: NativeUInt): Cardinal;
 /// Makes a snapshot, without nodes, of the growth of the groups from Earlier to Later; groups that
@@ -292,15 +290,6 @@ function NodeHolds(Node: PNode; Address: NativeUInt): Boolean; inline;
 begin
   Result := (NativeUInt(Address - NativeUInt(Node^.Address)) < Node^.Size)
     or (Address = NativeUInt(Node^.Address));
-end;
-
-function NodeStack(Node: PNode): Cardinal;
-var
-  Block: TBlockInfo;
-begin
-  Result := 0;
-  if (Node^.State = nsCounted) and WalkFind(Node^.Address, Block) then
-    Result := Block.Stack;
 end;
 
 function SnapshotNodeAt(const Snapshot: TSnapshot; Address: NativeUInt): Cardinal;

@@ -61,13 +61,14 @@ uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsFiles,
   LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Walk, LaneMM.ReportState, LaneMM.Text,
   LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind, LaneMM.Contents,
-  LaneMM.LeaksState;
+  LaneMM.LeaksState, LaneMM.NodeStacks;
 
 const
   MostSuppressions = 4096;
   NameLimit = 511;
   // Lines of a file that a message each names.
   MostMessages = 3;
+  AnswersBytes = (NodeMask + 1) * SizeOf(Cardinal);
 
 type
   TSuppression = record
@@ -91,6 +92,10 @@ type
     Path: PAnsiChar;
     LineNumber: Cardinal;  // of the current line, from 1
     WrongCount: Cardinal;  // lines so far that are neither patterns nor blank
+    HasNames: Boolean;     // Names are those of all backtraces
+    Names: TSymbolizer;
+    Answers: PCardinal;    // of each backtrace: the line that it was compared with last, times two,
+                           // and 1 if it fitted; nil: not kept, for lack of memory
   end;
 
 // ---------------------------------------------------------------------------- registration
@@ -198,14 +203,20 @@ end;
 
 function IsSuppressed(const Snapshot: TSnapshot; Node: PNode; const Entry: TSuppression): Boolean;
 begin
-  case Entry.Kind of
-    suBlock:
-      Result := NodeHolds(Node, Entry.Value);
-    suClass:
-      Result := Snapshot.Groups[Node^.Group].ClassId = Entry.Value;
+  if Entry.Kind = suClass then
+    Result := Snapshot.Groups[Node^.Group].ClassId = Entry.Value
   else
     Result := IsOfSize(Node, Entry.Value);
-  end;
+end;
+
+// Marks the block that has the address of an entry.
+procedure MarkBlock(var Snapshot: TSnapshot; Address: NativeUInt);
+var
+  Index: Cardinal;
+begin
+  Index := SnapshotNodeAt(Snapshot, Address);
+  if (Index <> NoNode) and (Snapshot.Nodes[Index].State = nsCounted) then
+    SnapshotExclude(Snapshot, Index);
 end;
 
 procedure MarkEntry(var Snapshot: TSnapshot; Entry: TSuppression);
@@ -213,6 +224,11 @@ var
   Index: NativeInt;
   Node: PNode;
 begin
+  if Entry.Kind = suBlock then
+  begin
+    MarkBlock(Snapshot, Entry.Value);
+    Exit;
+  end;
   for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
   begin
     Node := Snapshot.Nodes + Index;
@@ -237,29 +253,25 @@ end;
 
 // ---------------------------------------------------------------------------- patterns
 
-procedure MarkGroup(var Snapshot: TSnapshot; Group: Cardinal);
-var
-  Index: NativeInt;
-begin
-  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
-    if (Snapshot.Nodes[Index].Group = Group) and (Snapshot.Nodes[Index].State = nsCounted) then
-      SnapshotExclude(Snapshot, Index);
-end;
-
 procedure MarkClasses(var Snapshot: TSnapshot; const Pattern: TPattern);
 var
+  Fits: array[0..GroupLimit - 1] of Boolean;
   Group: Cardinal;
+  Index: NativeInt;
   Text: TText;
   Name: TName;
 begin
+  FillChar(Fits, SizeOf(Fits), 0);
   for Group := 1 to Snapshot.GroupCount - 1 do
     if (Snapshot.Groups[Group].Kind = coObject) and (Snapshot.Groups[Group].Count > 0) then
     begin
       TextOpenAt(Text, @Name, SizeOf(Name));
       ClassAddName(Text, Snapshot.Groups[Group].ClassId);
-      if TextFits(@Name, @Pattern.Text) then
-        MarkGroup(Snapshot, Group);
+      Fits[Group] := TextFits(@Name, @Pattern.Text);
     end;
+  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
+    if (Snapshot.Nodes[Index].State = nsCounted) and Fits[Snapshot.Nodes[Index].Group] then
+      SnapshotExclude(Snapshot, Index);
 end;
 
 function StackFits(const Symbolizer: TSymbolizer; const Stack: TBacktrace;
@@ -286,33 +298,41 @@ begin
   end;
 end;
 
-procedure MarkRoutines(var Snapshot: TSnapshot; const Pattern: TPattern);
-const
-  MostTraced = 65536;
+function Compare(const Source: TPatternFile; Number: Cardinal; const Pattern: TPattern): Boolean;
 var
-  Symbolizer: TSymbolizer;
-  Index: NativeInt;
-  Number, Last: Cardinal;
   Stack: TBacktrace;
 begin
-  SymbolizerOpen(Symbolizer, MostTraced);
-  Last := 0;
-  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
+  Result := BacktraceRead(Number, Stack) and StackFits(Source.Names, Stack, Pattern);
+end;
+
+// Returns whether the backtrace fits the pattern of the current line. Each is compared once: many
+// blocks have it.
+function NumberFits(const Source: TPatternFile; Number: Cardinal; const Pattern: TPattern): Boolean;
+var
+  Answer: PCardinal;
+begin
+  if Source.Answers = nil then
+    Exit(Compare(Source, Number, Pattern));
+  Answer := Source.Answers + Number and NodeMask;
+  if Answer^ shr 1 <> Source.LineNumber then
+    Answer^ := Source.LineNumber shl 1 or Cardinal(Ord(Compare(Source, Number, Pattern)));
+  Result := Odd(Answer^);
+end;
+
+procedure MarkRoutines(var Snapshot: TSnapshot; var Source: TPatternFile; const Pattern: TPattern);
+var
+  Index: NativeInt;
+begin
+  if not Source.HasNames then
   begin
-    Number := NodeStack(Snapshot.Nodes + Index);
-    if (Number <> Last) and BacktraceRead(Number, Stack) then
-      SymbolizerAdd(Symbolizer, Stack);
-    Last := Number;
+    NodesSymbolize(Snapshot, Source.Names);
+    Source.Answers := OsTakePages(AnswersBytes);
+    Source.HasNames := True;
   end;
-  if Symbolizer.Symbols.Count > 0 then
-  begin
-    SymbolizerResolve(Symbolizer);
+  if Source.Names.Symbols.Count > 0 then
     for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
-      if BacktraceRead(NodeStack(Snapshot.Nodes + Index), Stack)
-        and StackFits(Symbolizer, Stack, Pattern) then
+      if NumberFits(Source, NodeStack(Snapshot.Nodes + Index), Pattern) then
         SnapshotExclude(Snapshot, Index);
-  end;
-  SymbolizerClose(Symbolizer);
 end;
 
 // ---------------------------------------------------------------------------- the file
@@ -410,7 +430,7 @@ begin
       SayWrong(Source);
   end
   else if Pattern.IsRoutine then
-    MarkRoutines(Snapshot, Pattern)
+    MarkRoutines(Snapshot, Source, Pattern)
   else
     MarkClasses(Snapshot, Pattern);
 end;
@@ -461,6 +481,8 @@ begin
   Source := Default(TPatternFile);
   Source.Path := Path;
   MarkLines(Snapshot, Source, Lines, Lines + Size);
+  SymbolizerClose(Source.Names);
+  OsReleasePages(Source.Answers, AnswersBytes);
   OsFileUnmap(PByte(Lines), Size);
   Result := True;
 end;

@@ -29,8 +29,8 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Os, LaneMM.OsFiles, LaneMM.Json,
   LaneMM.ReportHead, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind,
-  LaneMM.Html, LaneMM.Contents, LaneMM.Groups, LaneMM.LeakText, LaneMM.Places, LaneMM.Retainers,
-  LaneMM.Snapshot;
+  LaneMM.Html, LaneMM.Contents, LaneMM.Groups, LaneMM.LeakText, LaneMM.NodeStacks, LaneMM.Places,
+  LaneMM.Retainers, LaneMM.Snapshot;
 
 procedure ReadGroupName(const List: TLeakList; Group: PGroup; out Name: TPath);
 var
@@ -432,33 +432,6 @@ begin
   TextAdd(Text, LineEnd);
 end;
 
-// Symbolizes the backtraces of all allocations, each once, as far as Seen can distinguish them.
-procedure FindHeaptrcTraces(out Symbolizer: TSymbolizer; const List: TLeakList);
-const
-  SetSize = 1 shl 16;
-  MostStacks = 1 shl 14;
-var
-  Seen: array[0..SetSize div 8 - 1] of Byte;
-  Number: Cardinal;
-  Stack: TBacktrace;
-  Index: NativeInt;
-  Place: Cardinal;
-begin
-  FillChar(Seen, SizeOf(Seen), 0);
-  SymbolizerOpen(Symbolizer, MostStacks);
-  for Index := 0 to NativeInt(List.Snapshot.NodeCount) - 1 do
-  begin
-    Number := NodeStack(List.Snapshot.Nodes + Index);
-    Place := Number mod SetSize;
-    if not Odd(Seen[Place shr 3] shr (Place and 7)) and BacktraceRead(Number, Stack) then
-    begin
-      Seen[Place shr 3] := Seen[Place shr 3] or 1 shl (Place and 7);
-      SymbolizerAdd(Symbolizer, Stack);
-    end;
-  end;
-  SymbolizerResolve(Symbolizer);
-end;
-
 procedure AddHeaptrcBlock(var Text: TText; const Symbolizer: TSymbolizer; Node: PNode);
 var
   Stack: TBacktrace;
@@ -510,7 +483,7 @@ begin
   AddHeaptrcNumber(Text, 'True free heap : ', 0);
   if List.Snapshot.LostCount > 0 then
     AddHeaptrcNumber(Text, 'Blocks not examined for lack of memory : ', List.Snapshot.LostCount);
-  FindHeaptrcTraces(Symbolizer, List);
+  NodesSymbolize(List.Snapshot, Symbolizer);
   for Index := 0 to NativeInt(List.Snapshot.NodeCount) - 1 do
     if List.Snapshot.Nodes[Index].State = nsCounted then
       AddHeaptrcBlock(Text, Symbolizer, List.Snapshot.Nodes + Index);

@@ -33,8 +33,8 @@ function BacktraceFrameKey(const Symbols: TSymbols; Return: NativeUInt): NativeU
 /// Returns a number of the text of a backtrace: equal where BacktraceAddText adds the same lines,
 /// but for the addresses of frames whose source line is known.
 function BacktraceTextHash(const Symbols: TSymbols; const Stack: TBacktrace): UInt64;
-/// Makes an empty symbolizer with space for StackCount backtraces and one routine, for none without
-/// memory. The caller owns it until SymbolizerClose.
+/// Makes an empty symbolizer with space for StackCount backtraces and one routine at first, for none
+/// without memory. The caller owns it until SymbolizerClose.
 procedure SymbolizerOpen(out Symbolizer: TSymbolizer; StackCount: NativeUInt);
 /// Frees the symbols and unmaps the files.
 procedure SymbolizerClose(var Symbolizer: TSymbolizer);

@@ -40,12 +40,12 @@ type
     Limit: NativeInt;      //< most items
   end;
 
-/// Makes an empty set with space for Limit addresses, for none without memory. The caller owns it
-/// until SymbolsClose.
+/// Makes an empty set with space for Limit addresses at first, for none without memory. The caller
+/// owns it until SymbolsClose.
 procedure SymbolsOpen(out Symbols: TSymbols; Limit: NativeUInt);
 /// Frees the array.
 procedure SymbolsClose(var Symbols: TSymbols);
-/// Adds the call that returns to Return; does nothing when the set is full. Before SymbolsSort.
+/// Adds the call that returns to Return; not without memory. Before SymbolsSort.
 procedure SymbolsAdd(var Symbols: TSymbols; Return: NativeUInt);
 /// Sorts the items and removes duplicates. Required before all that follow.
 procedure SymbolsSort(var Symbols: TSymbols);
@@ -107,13 +107,21 @@ begin
   Symbols := Default(TSymbols);
 end;
 
-procedure SymbolsAdd(var Symbols: TSymbols; Return: NativeUInt);
+// Makes room for as many items again; returns False without memory.
+function Grow(var Symbols: TSymbols): Boolean;
+var
+  Larger: TSymbols;
 begin
-  if (Symbols.Count = Symbols.Limit) or (Return >= FirstInlined) then
+  SymbolsOpen(Larger, Symbols.Limit * 2);
+  Result := Larger.Limit > 0;
+  if not Result then
     Exit;
-  Symbols.Items[Symbols.Count].Address := Return - 1;
-  Inc(Symbols.Count);
+  Larger.Count := Symbols.Count;
+  Move(Symbols.Items^, Larger.Items^, Symbols.Count * SizeOf(TSymbol));
+  SymbolsClose(Symbols);
+  Symbols := Larger;
 end;
+
 
 // ---------------------------------------------------------------------------- order
 
@@ -175,6 +183,20 @@ begin
   RemoveDoubles(Symbols);
 end;
 
+procedure SymbolsAdd(var Symbols: TSymbols; Return: NativeUInt);
+begin
+  if Symbols.Count = Symbols.Limit then
+  begin
+    SymbolsSort(Symbols); // most addresses are there many times
+    if Symbols.Count > Symbols.Limit div 2 then
+      Grow(Symbols);
+  end;
+  if (Symbols.Count = Symbols.Limit) or (Return >= FirstInlined) then
+    Exit;
+  Symbols.Items[Symbols.Count].Address := Return - 1;
+  Inc(Symbols.Count);
+end;
+
 function SymbolsIndexOf(const Symbols: TSymbols; Address: NativeUInt): NativeInt;
 var
   Limit, Middle: NativeInt;
@@ -218,24 +240,6 @@ begin
   end;
 end;
 
-// Makes room for one more item; returns False without memory.
-function Grow(var Symbols: TSymbols): Boolean;
-var
-  Larger: TSymbols;
-begin
-  Result := Symbols.Count < Symbols.Limit;
-  if Result then
-    Exit;
-  SymbolsOpen(Larger, Symbols.Limit * 2);
-  Result := Larger.Limit > 0;
-  if not Result then
-    Exit;
-  Larger.Count := Symbols.Count;
-  Move(Symbols.Items^, Larger.Items^, Symbols.Count * SizeOf(TSymbol));
-  SymbolsClose(Symbols);
-  Symbols := Larger;
-end;
-
 procedure SymbolsInline(var Symbols: TSymbols; Index: NativeInt; const Call: TSymbol);
 var
   Item, Around: PSymbol;
@@ -250,7 +254,7 @@ begin
     Outer := SymbolsFind(Symbols, Outer)^.Inlined;
   end;
   if (Levels = MostInlined) or (Symbols.Items[Symbols.Count - 1].Address >= High(NativeUInt) - 1)
-    or not Grow(Symbols) then
+    or (Symbols.Count = Symbols.Limit) and not Grow(Symbols) then
     Exit;
   Around := @Symbols.Items[Index];
   if Levels > 0 then
