@@ -12,7 +12,7 @@ uses
   Test.Huge, Test.Purge, Test.Blocks, Test.Blocks.Pointers, Test.Corruption, Test.Blocks.Twins, Test.Walk, Test.Contents,
   Test.Stats, Test.LaneMM, Test.Settings, Test.Messages, Test.Debug,
   Test.Erase, Test.BlockNotes, Test.LockProfile, Test.Growth, Test.Recording, Test.Samples, Test.Unwind, Test.UnwindCache,
-  Test.Demangle, Test.Inflate, Test.Inlined, Test.NodeStacks,
+  Test.Demangle, Test.Inflate, Test.Inlined, Test.KeptSymbols, Test.NodeStacks,
   {$ifdef LINUX} // of other systems the programs are built and run from here, see tests/matrix
   Test.DebugMatrix, Test.FaultOrigin, Test.Reports, Test.LogFiles, Test.Elf, Test.EventLog, Test.Profile,
   Test.HeapProfile, {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)} Test.TimedReports, {$ifend}

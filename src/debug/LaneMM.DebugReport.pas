@@ -399,7 +399,7 @@ begin
     SymbolizerAdd(Report.Symbolizer, Stack);
   if BacktraceRead(Finding.Block.FreeStack, Stack) then
     SymbolizerAdd(Report.Symbolizer, Stack);
-  SymbolizerResolve(Report.Symbolizer);
+  SymbolizerResolveAgain(Report.Symbolizer);
 end;
 
 procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
@@ -438,7 +438,7 @@ begin
   if not LaneMM.ReportState.Report.HidesContents then
     AddDump(Report.Event.Text, Finding);
   AddAdvice(Report, Finding);
-  SymbolizerClose(Report.Symbolizer);
+  SymbolizerKeep(Report.Symbolizer);
   FieldsClose(Report.Fields);
   EventClose(Report.Event);
 end;

@@ -19,7 +19,7 @@ procedure NodesSymbolize(const Snapshot: TSnapshot; out Symbolizer: TSymbolizer)
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.Unwind, LaneMM.BacktraceTable;
+  LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.Unwind, LaneMM.BacktraceTable;
 
 function NodeStack(Node: PNode): Cardinal;
 var

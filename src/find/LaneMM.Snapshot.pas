@@ -151,8 +151,6 @@ procedure SnapshotJoined(var Snapshot: TSnapshot);
 procedure SnapshotDropNodes(var Snapshot: TSnapshot);
 /// Releases all memory.
 procedure SnapshotClose(var Snapshot: TSnapshot);
-/// Returns True if the block contains Address, any number. One of no bytes contains its own.
-function NodeHolds(Node: PNode; Address: NativeUInt): Boolean; inline;
 /// Returns the node whose block contains Address, any number; NoNode when there is none.
 function SnapshotNodeAt(const Snapshot: TSnapshot; Address: NativeUInt): Cardinal;
 /// Makes a snapshot, without nodes, of the growth of the groups from Earlier to Later; groups that
@@ -286,6 +284,7 @@ begin
   Snapshot := Default(TSnapshot);
 end;
 
+// Returns True if the block contains Address, any number. One of no bytes contains its own.
 function NodeHolds(Node: PNode; Address: NativeUInt): Boolean; inline;
 begin
   Result := (NativeUInt(Address - NativeUInt(Node^.Address)) < Node^.Size)

@@ -1,6 +1,11 @@
 /// Backtraces as lines of text: address, routine, source line.
 //
-// Owns:       nothing; a TSymbolizer owns its symbols and mapped files until SymbolizerClose.
+// Owns:       Stacks.Kept. A TSymbolizer owns its symbols and mapped files until SymbolizerClose or
+//             SymbolizerKeep.
+// Keeping:    a report of an error mostly has the addresses of the last one, and the debug
+//             information of a library may take 0.1 s to decompress. So the last symbols stay, with
+//             copies of their texts: no file stays mapped. Where an address is new they are found
+//             once more, with those of before.
 // Callers:    any thread; a TSymbolizer belongs to one.
 unit LaneMM.BacktraceText;
 
@@ -17,7 +22,10 @@ type
     Symbols: TSymbols;   //< the addresses of all frames
     Elf: TElf;           //< their executable files
     HasLines: Boolean;   //< the files have line numbers that can be read
+    Texts: TText;        //< copies of the texts of Symbols, if these are kept
+    Changes: NativeUInt; //< Stacks.CodeChanges before they were found
   end;
+  PSymbolizer = ^TSymbolizer;
 
 /// Puts before each frame those of the routines that are inlined there, but once.
 procedure BacktraceExpand(const Symbols: TSymbols; var Stack: TBacktrace);
@@ -33,8 +41,8 @@ function BacktraceFrameKey(const Symbols: TSymbols; Return: NativeUInt): NativeU
 /// Returns a number of the text of a backtrace: equal where BacktraceAddText adds the same lines,
 /// but for the addresses of frames whose source line is known.
 function BacktraceTextHash(const Symbols: TSymbols; const Stack: TBacktrace): UInt64;
-/// Makes an empty symbolizer with space for StackCount backtraces and one routine at first, for none
-/// without memory. The caller owns it until SymbolizerClose.
+/// Makes an empty symbolizer with space for StackCount backtraces and one routine at first, without
+/// memory for none. The caller owns it until SymbolizerClose.
 procedure SymbolizerOpen(out Symbolizer: TSymbolizer; StackCount: NativeUInt);
 /// Frees the symbols and unmaps the files.
 procedure SymbolizerClose(var Symbolizer: TSymbolizer);
@@ -44,6 +52,10 @@ procedure SymbolizerAdd(var Symbolizer: TSymbolizer; const Stack: TBacktrace);
 procedure SymbolizerAddCode(var Symbolizer: TSymbolizer; Code: NativeUInt);
 /// Finds the names and line numbers of everything added.
 procedure SymbolizerResolve(var Symbolizer: TSymbolizer);
+/// SymbolizerResolve that takes the symbols of the last SymbolizerKeep, if it has all of these.
+procedure SymbolizerResolveAgain(var Symbolizer: TSymbolizer);
+/// SymbolizerClose that leaves the symbols to the next SymbolizerResolveAgain of any thread.
+procedure SymbolizerKeep(var Symbolizer: TSymbolizer);
 /// Begins a line of a backtrace, two more characters from the left for each fork of a tree.
 procedure BacktraceAddIndent(var Text: TText; Forks: Cardinal);
 /// Adds the line of one frame.
@@ -60,7 +72,11 @@ function FramesToText(Frames: PNativeUInt; Count: Cardinal; Buffer: PAnsiChar; S
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.SettingsState, LaneMM.StacksState;
+  LaneMM.Bits, LaneMM.Atomic, LaneMM.Os, LaneMM.SettingsState, LaneMM.StacksState;
+
+const
+  // Most symbols that are kept.
+  MostKept = 4096;
 
 procedure SymbolizerOpen(out Symbolizer: TSymbolizer; StackCount: NativeUInt);
 begin
@@ -72,6 +88,7 @@ procedure SymbolizerClose(var Symbolizer: TSymbolizer);
 begin
   ElfClose(Symbolizer.Elf);
   SymbolsClose(Symbolizer.Symbols);
+  TextClose(Symbolizer.Texts);
 end;
 
 procedure SymbolizerAdd(var Symbolizer: TSymbolizer; const Stack: TBacktrace);
@@ -93,6 +110,123 @@ begin
   ElfOpen(Symbolizer.Elf);
   Symbolizer.HasLines := ElfResolve(Symbolizer.Elf, Symbolizer.Symbols);
 end;
+
+// ---------------------------------------------------------------------------- keeping
+
+// Returns whether All has all symbols of Some.
+function HasAll(const All, Some: TSymbols): Boolean;
+var
+  Index: NativeInt;
+begin
+  Result := True;
+  for Index := 0 to Some.Count - 1 do
+    Result := Result and (SymbolsFind(All, Some.Items[Index].Address + 1) <> nil);
+end;
+
+// Adds the addresses of Earlier; as far as there is memory.
+procedure AddAll(var Symbols: TSymbols; const Earlier: TSymbols);
+var
+  Index: NativeInt;
+begin
+  for Index := 0 to Earlier.Count - 1 do
+    SymbolsAdd(Symbols, Earlier.Items[Index].Address + 1);
+end;
+
+function BytesOf(Chars: PAnsiChar): NativeUInt;
+begin
+  Result := 0;
+  if Chars <> nil then
+    Result := TextLength(Chars) + 1;
+end;
+
+function Copied(var Texts: TText; Chars: PAnsiChar): PAnsiChar;
+begin
+  Result := nil;
+  if Chars = nil then
+    Exit;
+  Result := Texts.Start + Texts.Length;
+  TextAddSome(Texts, Chars, BytesOf(Chars));
+end;
+
+// Makes the texts copies, so that the files can be closed; not without memory.
+procedure CopyTexts(var Symbolizer: TSymbolizer);
+var
+  Bytes: NativeUInt;
+  Index: NativeInt;
+  Symbol: PSymbol;
+begin
+  Bytes := 1; // there may be no text
+  for Index := 0 to Symbolizer.Symbols.Count - 1 do
+  begin
+    Symbol := Symbolizer.Symbols.Items + Index;
+    Inc(Bytes, BytesOf(Symbol^.Routine) + BytesOf(Symbol^.FileName) + BytesOf(Symbol^.Module));
+  end;
+  if not TextOpen(Symbolizer.Texts, AlignUp(Bytes, OsPageSize))
+    or (Symbolizer.Texts.Capacity < Bytes) then
+  begin
+    TextClose(Symbolizer.Texts);
+    Exit;
+  end;
+  for Index := 0 to Symbolizer.Symbols.Count - 1 do
+  begin
+    Symbol := Symbolizer.Symbols.Items + Index;
+    Symbol^.Routine := Copied(Symbolizer.Texts, Symbol^.Routine);
+    Symbol^.FileName := Copied(Symbolizer.Texts, Symbol^.FileName);
+    Symbol^.Module := Copied(Symbolizer.Texts, Symbol^.Module);
+  end;
+  ElfClose(Symbolizer.Elf);
+end;
+
+procedure SymbolizerResolveAgain(var Symbolizer: TSymbolizer);
+var
+  Kept: PSymbolizer;
+  Changes: NativeUInt;
+begin
+  Changes := LoadAcquire(Stacks.CodeChanges); // before the names are found
+  // Acquire: the symbols of the thread that kept them. Pairs with SymbolizerKeep.
+  Kept := PSymbolizer(Swap(Stacks.Kept, 0));
+  if (Kept <> nil) and (Kept^.Changes = Changes) then
+  begin
+    if HasAll(Kept^.Symbols, Symbolizer.Symbols) then
+    begin
+      SymbolsClose(Symbolizer.Symbols);
+      Symbolizer := Kept^;
+      OsReleasePages(Kept, SizeOf(TSymbolizer));
+      Exit;
+    end;
+    if Kept^.Symbols.Count < MostKept then
+      AddAll(Symbolizer.Symbols, Kept^.Symbols);
+  end;
+  if Kept <> nil then
+  begin
+    SymbolizerClose(Kept^);
+    OsReleasePages(Kept, SizeOf(TSymbolizer));
+  end;
+  Symbolizer.Changes := Changes;
+  SymbolizerResolve(Symbolizer);
+  CopyTexts(Symbolizer);
+end;
+
+procedure SymbolizerKeep(var Symbolizer: TSymbolizer);
+var
+  Kept: PSymbolizer;
+begin
+  Kept := nil;
+  if Symbolizer.Texts.Start <> nil then
+    Kept := OsTakePages(SizeOf(TSymbolizer));
+  if Kept <> nil then
+  begin
+    Kept^ := Symbolizer;
+    // Release: the symbols before the pointer. Pairs with SymbolizerResolveAgain. No ABA: only 0 is
+    // expected.
+    if CompareAndSwap(Stacks.Kept, 0, NativeUInt(Kept)) then
+      Exit;
+    OsReleasePages(Kept, SizeOf(TSymbolizer));
+  end;
+  SymbolizerClose(Symbolizer);
+end;
+
+// ---------------------------------------------------------------------------- frames
 
 // Adds the frames of the routines inlined at Return, and Return; returns False if they do not fit.
 function AddExpanded(const Symbols: TSymbols; var Stack: TBacktrace; Return: NativeUInt): Boolean;

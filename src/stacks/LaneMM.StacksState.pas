@@ -97,6 +97,8 @@ type
     VisitNumbers: TPlainProcedure; //< const calls BacktraceMark for all numbers of backtraces in
                               //  use; see LaneMM.UsedStacks. nil: none is swept
     Modules: TAtomicWord;     //< shared  the table of LaneMM.Modules; 0: none
+    Kept: TAtomicWord;        //< shared  symbols of the last report, see LaneMM.BacktraceText; 0:
+                              //  none, or a report has them
   end;
 
 var

@@ -1,4 +1,4 @@
-/// Tests of suppressions by routines: work that does not grow with blocks, but with backtraces.
+/// Tests of suppressions by routines: symbols are read once, not for each pattern.
 unit Test.NodeStacks;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -13,38 +13,25 @@ type
   strict private
     Blocks: array of Pointer;
     FirstNumber: NativeUInt;
-    Names, Reserves: Int64;
-    Suppressed: NativeUInt;
+    Reserves: Int64;
     procedure AddBlocks(Count: Integer);
     procedure Mark(const Lines: string);
   protected
     procedure SetUp; override;
     procedure TearDown; override;
   published
-    procedure ABacktraceIsComparedOnceNotForEachBlock;
     procedure SymbolsAreReadOnceForAllPatterns;
-    procedure AllBlocksOfARoutineAreSuppressed;
   end;
 
 implementation
 
 uses
-  SysUtils, Classes, testregistry, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Text,
-  LaneMM.StacksState, LaneMM.DebugThreads, LaneMM.Suppressions;
+  SysUtils, Classes, testregistry, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic,
+  LaneMM.DebugThreads, LaneMM.Suppressions;
 
 const
   Few = 1000;
   Foreign = 'routine no_routine_has_this_name'#10;
-
-var
-  Asked: Int64;
-
-// Stands in for the names of C++: each frame that is compared asks.
-function CountName(var Text: TText; Name: PAnsiChar): Boolean;
-begin
-  Inc(Asked);
-  Result := False;
-end;
 
 procedure TNodeStacksTests.SetUp;
 begin
@@ -73,8 +60,8 @@ begin
     GetMem(Blocks[Index], 40);
 end;
 
-// Excludes what fits these patterns from the blocks of the test; counts the names that were asked
-// for and the calls that reserve memory.
+// Excludes what fits these patterns from the blocks of the test; counts the calls that reserve
+// memory.
 procedure TNodeStacksTests.Mark(const Lines: string);
 var
   FileName: string;
@@ -88,29 +75,11 @@ begin
   AssertTrue(SnapshotOpen(Snapshot));
   SnapshotSelect(Snapshot, 0, High(Cardinal), FirstNumber);
   SnapshotGroup(Snapshot);
-  Asked := 0;
   Reserves := LoadAcquire(Process.OsCalls[ocReserve]);
-  Stacks.Demangle := CountName;
   AssertTrue(SuppressionsMarkFile(Snapshot, PAnsiChar(FileName)));
-  Stacks.Demangle := nil;
   Reserves := Int64(LoadAcquire(Process.OsCalls[ocReserve])) - Reserves;
-  Names := Asked;
-  Suppressed := Snapshot.Counts[nsSuppressed];
   SnapshotClose(Snapshot);
   DeleteFile(FileName);
-end;
-
-procedure TNodeStacksTests.ABacktraceIsComparedOnceNotForEachBlock;
-var
-  Before: Int64;
-begin
-  AddBlocks(Few);
-  Mark(Foreign);
-  Before := Names;
-  AtLeast(1, Before, 'names of the frames of a backtrace');
-  AddBlocks(3 * Few);
-  Mark(Foreign);
-  AtMost(2 * Before, Names, 'names with four times the blocks');
 end;
 
 procedure TNodeStacksTests.SymbolsAreReadOnceForAllPatterns;
@@ -125,14 +94,6 @@ begin
   AtLeast(1, Before, 'calls that reserve memory');
   Mark(Foreign + Foreign + Foreign + Foreign + Foreign + Foreign + Foreign + Foreign);
   AtMost(Before + Spare, Reserves, 'calls with eight patterns');
-end;
-
-procedure TNodeStacksTests.AllBlocksOfARoutineAreSuppressed;
-begin
-  AddBlocks(Few);
-  Mark(Foreign + 'routine *.AddBlocks'#10);
-  AtLeast(Few, Suppressed, 'blocks of the routine');
-  AtMost(Few + 10, Suppressed, 'and no others');
 end;
 
 initialization
