@@ -39,6 +39,8 @@ const
   MostPieces = 1 shl (NodeBits - PieceBits);
   NodeMask = 1 shl NodeBits - 1;
   HeadBits = 18;
+  LateBits = 20;
+  LateFrom = 1 shl HeadBits;
   /// Sweeps of a node after which its numbers are used again.
   MostLives = LostBacktrace shr NodeBits;
 
@@ -71,8 +73,8 @@ type
     Marks: TCallBits;      //< shared  nodes in use, while a thread sweeps
     Pins: TCallBits;       //< shared  nodes that are never swept
     Pieces: array[0..MostPieces - 1] of TAtomicWord; //< shared  their addresses; 0: none yet
-    Heads: array[0..1 shl HeadBits - 1] of TAtomicWord; //< shared  the lists, by the hash of their
-                           //  nodes
+    Heads: array[0..LateFrom + 1 shl LateBits - 1] of TAtomicWord; //< shared  the lists, by the
+                           //  hash of their nodes: those of early nodes, then those of late ones
   end;
 
 /// Creates the table, and registers the code of this module for the backtraces of other copies of
@@ -441,7 +443,7 @@ var
   Table: PCallTable;
   Node: PCallNode;
   Head: ^TAtomicWord;
-  First: NativeUInt;
+  First, Hash: NativeUInt;
   Index: Cardinal;
 begin
   Table := PCallTable(LoadAcquire(Stacks.Table));
@@ -449,10 +451,15 @@ begin
     Exit(0);
   if Outer = LostBacktrace then
     Exit(LostBacktrace);
-  Head := @Table^.Heads[(Return xor NativeUInt(Outer) * SpreadFactor) * SpreadFactor
-    shr (SizeOf(NativeUInt) * 8 - HeadBits)];
+  Hash := (Return xor NativeUInt(Outer) * SpreadFactor) * SpreadFactor;
+  Head := @Table^.Heads[Hash shr (WordBits - HeadBits)];
   // Acquire: the nodes as they were written before the head. Pairs with the swap below.
   Result := FindNode(Table, LoadAcquire(Head^), Return, Outer);
+  if (Result = 0) and (LoadAcquire(Table^.Count) >= LateFrom) then
+  begin
+    Head := @Table^.Heads[LateFrom + Hash shr (WordBits - LateBits)];
+    Result := FindNode(Table, LoadAcquire(Head^), Return, Outer);
+  end;
   if (Result = 0) and (LoadAcquire(Table^.Count) >= FoldFrom)
     and MayRepeat(Table, Outer, Return) then
     Result := Repeated(Table, Outer, Return);

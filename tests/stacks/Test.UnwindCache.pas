@@ -54,6 +54,8 @@ type
     procedure StackOfAWrongNumberIsNone;
     procedure StackThatDoesNotFitIsNoneAndNoPartOfIt;
     procedure RecursionIsFoldedInAWellFilledTable;
+    procedure ListsOfAWellFilledTableAreShort;
+    procedure BacktraceOfAnEmptyTableIsFoundInAFullOne;
     procedure FullTableServesAgainWhatNoBlockUses;
     procedure NumberOfASweptBacktraceReadsAsNone;
     procedure CallersOfAUsedBacktraceAreKept;
@@ -471,14 +473,6 @@ begin
   AtMost(Full div 4 + 20, Before, 'nodes');
 end;
 
-var
-  UsedNumber: Cardinal;
-
-procedure VisitOne;
-begin
-  BacktraceMark(UsedNumber);
-end;
-
 function KeepOne(First, Count: Cardinal): Cardinal;
 var
   Stack: TBacktrace;
@@ -489,6 +483,45 @@ begin
   for Index := 0 to Count - 1 do
     Stack.Frames[Index] := First + Index;
   Result := BacktraceKeep(Stack);
+end;
+
+// With a fourth of the lists, 83,100 are the mean.
+procedure TUnwindCacheTests.ListsOfAWellFilledTableAreShort;
+const
+  Nodes = 100000;
+var
+  Table: PCallTable;
+  Index, Used: Integer;
+begin
+  UseAnotherTable(LateFrom);
+  Table := PCallTable(Stacks.Table);
+  for Index := 1 to Nodes do
+    BacktraceExtend(0, 1 + Random.Below(MaxInt));
+  Used := 0;
+  for Index := 0 to High(Table^.Heads) do
+    Inc(Used, Ord(Table^.Heads[Index] <> 0));
+  AtLeast(90000, Used, 'lists in use');
+end;
+
+procedure TUnwindCacheTests.BacktraceOfAnEmptyTableIsFoundInAFullOne;
+var
+  Early, Late: Cardinal;
+begin
+  UseAnotherTable(0);
+  Early := KeepOne(1000, 10);
+  PNativeUInt(Stacks.Table)^ := LateFrom;
+  Late := KeepOne(2000, 10);
+  PNativeUInt(Stacks.Table)^ := High(Cardinal);
+  Same(Early, KeepOne(1000, 10), 'number of the early one');
+  Same(Late, KeepOne(2000, 10), 'number of the late one');
+end;
+
+var
+  UsedNumber: Cardinal;
+
+procedure VisitOne;
+begin
+  BacktraceMark(UsedNumber);
 end;
 
 // A table with three backtraces of ten frames each, and no node left: the first is in use, the second

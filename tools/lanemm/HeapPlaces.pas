@@ -16,7 +16,7 @@ type
   TPlaces = class
   private
     Image: THeapImage;
-    Table: TCallTable;
+    Pieces: array[0..MostPieces - 1] of TAtomicWord; // of the table of backtraces
     Parts: TNoteParts;
     HasNotes: Boolean;
     Recorded: TStacks;
@@ -73,8 +73,9 @@ begin
     or not Image.Target.ReadAll(UInt64(Image.State^.Rooms[rrObserve]), @Observed, SizeOf(Observed))
     or not Image.Target.ReadAll(UInt64(Image.State^.Rooms[rrDebug]), @Watched, SizeOf(Watched)) then
     Exit; // it has not applied settings yet
-  if not Image.Target.ReadAll(Recorded.Table, @Table, SizeOf(Table)) then
-    Table := Default(TCallTable);
+  if (Recorded.Table = 0) or not Image.Target.ReadAll(UInt64(Recorded.Table)
+    + NativeUInt(@PCallTable(nil)^.Pieces), @Pieces, SizeOf(Pieces)) then
+    FillChar(Pieces, SizeOf(Pieces), 0);
   HasNotes := IsSet(opStacks) and Image.Target.ReadAll(UInt64(Watched.Notes), @Parts, SizeOf(Parts));
   if Observed.SampleTable <> 0 then
     ReadSamples(Observed.SampleTable);
@@ -135,7 +136,7 @@ var
   Life: Word;
 begin
   Index := Number and (PieceNodes - 1);
-  Piece := PCallPiece(Table.Pieces[Number and NodeMask shr PieceBits]);
+  Piece := PCallPiece(Pieces[Number and NodeMask shr PieceBits]);
   Result := (Piece <> nil) and Image.Target.ReadAll(UInt64(@Piece^.Nodes[Index]), @Node, SizeOf(Node))
     and Image.Target.ReadAll(UInt64(@Piece^.Lives[Index]), @Life, SizeOf(Life))
     and (Node.Return <> 0) and (Life = Number shr NodeBits);
