@@ -197,6 +197,7 @@ begin
   if (Slices < LeastLimit) and (Limit <> 0) then
     Slices := LeastLimit;
   Result := RegionMake(Name, Slices);
+  Debug.QuickBlocks := 0; // blocks of regions do not wait: see LaneMM.Hard
   if (Result <> 0) and (Name <> nil) then
     GroupSetName(RegionGroup(RegionFind(Result)), @RegionFind(Result)^.Data.Name[0]);
 end;

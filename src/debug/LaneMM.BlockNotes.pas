@@ -211,6 +211,7 @@ end;
 procedure Note(P: Pointer; Size: TSize; Frame: NativeUInt);
 var
   Place: PNote;
+  Heap: PHeap;
   Thread: PDebugThread;
   Number: UInt64;
 begin
@@ -218,11 +219,12 @@ begin
   if Place = nil then
     Exit;
   Thread := DebugThread;
+  Heap := OsThreadHeap;
   Number := DebugNumber(Thread);
   Place^.Number := Cardinal(Number);
   Place^.HighNumber := Word(Number shr 32);
-  Place^.Stack := DebugStack(Thread, Frame);
-  Place^.Thread := DebugThreadId(Thread);
+  Place^.Stack := DebugStack(Heap, Thread, Frame);
+  Place^.Thread := DebugThreadId(Heap, Thread);
 end;
 
 procedure NoteBlock(P: Pointer; Size: TSize; Frame: NativeUInt);

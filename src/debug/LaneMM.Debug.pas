@@ -216,6 +216,7 @@ end;
 // Takes a block, sets dsChanging, and writes its record, not its contents. Nil without memory.
 function TakeBlock(const Request: TRequest; out Place: TDebugPlace): PDebugBlock;
 var
+  Heap: PHeap;
   Thread: PDebugThread;
 begin
   Thread := DebugThread;
@@ -224,18 +225,19 @@ begin
     if not TakeSlow(Thread, Request, Place) then
       Exit(nil);
   SetGuards(Place, Request);
+  Heap := OsThreadHeap;
   Result := Place.Block;
   Result^.Size := Request.Size;
   Result^.Number := DebugNumber(Thread);
   Result^.FirstWord := 0;
-  Result^.AllocThread := DebugThreadId(Thread);
-  Result^.AllocStack := DebugStack(Thread, Request.Frame);
+  Result^.AllocThread := DebugThreadId(Heap, Thread);
+  Result^.AllocStack := DebugStack(Heap, Thread, Request.Frame);
   Result^.FreeThread := 0;
   Result^.FreeStack := 0;
   Result^.Family := faPlain;
   Result^.Group := 0;
   if Thread <> nil then
-    Result^.Group := OsThreadHeap^.Notes.Group;
+    Result^.Group := Heap^.Notes.Group;
   if Result^.Group >= RegionGroups then
     Debug.HasRegions := True;
   DebugBlockSeal(Result);
@@ -276,8 +278,7 @@ begin
   DebugBlockSettle(Block, dsInUse);
 end;
 
-// Allocates a block of zeros; nil without memory. A block with a span of its own is the first in
-// it.
+// Allocates a block of zeros; nil without memory. A single block is the first in its span.
 function GetZeroed(Size, Frame: NativeUInt): Pointer;
 var
   Request: TRequest;
@@ -331,9 +332,7 @@ end;
 function DebugGet(Size: TSize): Pointer;
 begin
   CheckWhenDue;
-  Result := GetFilled(Size, Size, Debug.AlignShift, NativeUInt(get_frame));
-  if Result = nil then
-    Result := LimitsRefuse(Size);
+  Result := GetAt(Size, NativeUInt(get_frame));
 end;
 
 function DebugGetGuarded(Size: TSize; Shift: Byte): Pointer;
@@ -423,8 +422,7 @@ begin
     PatternFillEnds(P, Size, Debug.FreeFill);
 end;
 
-// Makes the contents of a freed block with a span of its own inaccessible; returns whether it did,
-// or the block has guard pages.
+// Makes a freed single block inaccessible; returns whether it did, or the block has guard pages.
 function CloseFreed(const Place: TDebugPlace; Size: NativeUInt): Boolean;
 begin
   Result := Place.HasPages;
@@ -465,6 +463,7 @@ end;
 // Frees the block that begins at P, any pointer. Frame is that of the memory manager's entry.
 function FreeAt(P: Pointer; Frame: NativeUInt): TSize;
 var
+  Heap: PHeap;
   Thread: PDebugThread;
   Place: TDebugPlace;
   Block: PDebugBlock;
@@ -475,7 +474,8 @@ begin
     Exit(BlockFree(P));
   PatternFetch(PByte(Place.Block), Place.Slot, Place.Span^.BlockSize);
   Thread := DebugThread;
-  Stack := DebugStack(Thread, Frame);
+  Heap := OsThreadHeap;
+  Stack := DebugStack(Heap, Thread, Frame);
   if (Place.Block = nil) or not Change(P, Place) then
   begin
     Refuse(P, icFree);
@@ -487,7 +487,7 @@ begin
   Result := Block^.Size;
   if Result >= SizeOf(NativeUInt) then
     Block^.FirstWord := PNativeUInt(P)^;
-  Block^.FreeThread := DebugThreadId(Thread);
+  Block^.FreeThread := DebugThreadId(Heap, Thread);
   Block^.FreeStack := Stack;
   DebugBlockSeal(Block);
   TellFree(Block);

@@ -170,6 +170,8 @@ type
     HasLostThreads: Boolean;    //< owner   this process is the child of one with other threads
     QuickLimit: NativeUInt;     //< racy    sizes below it are served by the assembler of
                                 //  LaneMM.Hard; an old value decides for one more
+    QuickBlocks: NativeUInt;    //< racy    likewise freed blocks with fewer bytes; 0 once there are
+                                //  regions, whose blocks come to a thread after it
     Behind: TMemoryManager;     //< racy    the routines behind those of LaneMM.Hard; an old one
                                 //  still serves
     FreeWatch: TDebugFreeCall;  //< racy    called when a debug block is freed, or nil; set before

@@ -22,6 +22,12 @@ const
   WaitingPlaces = 1 shl SmallPlacesLog2 + 8 + 1;
 
 type
+  PWaiting = ^TWaiting;
+  /// A freed block that waits, with the setting `hard`.
+  TWaiting = record
+    P: Pointer;               //< owner   its address; nil: none
+    Span: PSpan;              //< owner   the record of the slice that it begins in
+  end;
   PDebugThread = ^TDebugThread;
   /// The record of a thread; all zero at first.
   TDebugThread = record
@@ -30,7 +36,7 @@ type
     NextNumber: NativeUInt;   //< owner   number of its next allocation
     NumberLimit: NativeUInt;  //< owner   end of its reserved numbers
     WaitingSeed: UInt64;      //< owner   state of the random numbers of LaneMM.Hard
-    Waiting: array[0..WaitingPlaces - 1] of Pointer; //< owner   its freed blocks that wait
+    Waiting: array[0..WaitingPlaces - 1] of TWaiting; //< owner   its freed blocks that wait
     Groups: array[0..MostGroupScopes - 1] of Cardinal; //< owner   the group before each
                               //  open scope, outermost first
   end;
@@ -40,13 +46,13 @@ function DebugThread: PDebugThread; inline;
 /// DebugThread where OsThreadHeap has no such record.
 function DebugThreadSlow: PDebugThread;
 /// Returns the number of a backtrace that begins at the caller of the routine with the frame
-/// pointer Frame; 0 when it cannot be kept in the table.
-function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal; inline;
+/// pointer Frame; 0 when it cannot be kept in the table. Heap is OsThreadHeap after DebugThread.
+function DebugStack(Heap: PHeap; Thread: PDebugThread; Frame: NativeUInt): Cardinal; inline;
 /// DebugStack where no path of Thread leads to the backtrace, the notes of the thread do not have
 /// the bounds of the stack, the table was swept, or the program takes backtraces itself.
 function DebugStackSlow(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
-/// Returns the system's number of the thread.
-function DebugThreadId(Thread: PDebugThread): Cardinal; inline;
+/// Returns the system's number of the thread. Heap as for DebugStack.
+function DebugThreadId(Heap: PHeap; Thread: PDebugThread): Cardinal; inline;
 /// Returns the number of the next allocation, from 1. Numbers rise within a thread; with a single
 /// thread they are the order of all allocations.
 function DebugNumber(Thread: PDebugThread): NativeUInt; inline;
@@ -129,15 +135,13 @@ begin
     Result := WholeStack;
 end;
 
-function DebugStack(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
+function DebugStack(Heap: PHeap; Thread: PDebugThread; Frame: NativeUInt): Cardinal;
 var
-  Heap: PHeap;
   Limit: NativeUInt;
 begin
   Result := 0;
   if (Thread <> nil) and (@Stacks.TakeFrames = nil) then
   begin
-    Heap := OsThreadHeap;
     Limit := Heap^.Notes.StackLimit;
     if (Frame < Limit) and (Frame >= Heap^.Notes.StackFirst)
       and (Thread^.Stacks.Sweeps = Stacks.Sweeps) then
@@ -147,11 +151,11 @@ begin
     Result := DebugStackSlow(Thread, Frame);
 end;
 
-function DebugThreadId(Thread: PDebugThread): Cardinal;
+function DebugThreadId(Heap: PHeap; Thread: PDebugThread): Cardinal;
 begin
   if Thread = nil then
     Exit(ThreadNumber);
-  Result := OsThreadHeap^.ThreadNumber;
+  Result := Heap^.ThreadNumber;
   if Result = 0 then
     Result := ThreadNumber;
 end;
@@ -270,7 +274,7 @@ begin
     if (Heap <> Own) and (Heap^.DebugThread <> nil) then
     begin
       FillChar(PDebugThread(Heap^.DebugThread)^.Blocks, SizeOf(TDebugCache), 0);
-      FillChar(PDebugThread(Heap^.DebugThread)^.Waiting, WaitingPlaces * SizeOf(Pointer), 0);
+      FillChar(PDebugThread(Heap^.DebugThread)^.Waiting, WaitingPlaces * SizeOf(TWaiting), 0);
     end;
     Heap := Heap^.NextHeap;
   end;

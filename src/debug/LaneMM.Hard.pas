@@ -4,7 +4,8 @@
 //             Hooks.MarkedSize and ThreadEnds.
 // Layout:     each address has a key. Its low half follows the requested bytes of a block; of one
 //             of more than MostSmall bytes the key follows four times, if there is room. The high
-//             half, xor the state and the bytes between, is the end word, the last four bytes.
+//             half, xor the state and the requested size, is the end word, the last four bytes; of
+//             a block of 512 MB and more it is the state and the bytes between.
 // Invariants: from the start of the program on every block of a span of blocks and every large
 //             block that the program has is marked; so one without a mark was damaged. Only debug
 //             mode, entered later, leaves others behind: MarksAreSure is False from then on, and
@@ -43,20 +44,22 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.Threads,
-  LaneMM.Walk, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Aligned, LaneMM.Free, LaneMM.Resize,
-  LaneMM.Engine, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.Patterns,
-  LaneMM.BlockNotes, LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugThreads;
+  LaneMM.Arena, LaneMM.Walk, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Aligned, LaneMM.Free,
+  LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState,
+  LaneMM.Patterns, LaneMM.BlockNotes, LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugThreads;
 
 const
+  // The size of TWaiting, as a power of two, and where Span lies in it.
+  WaitingShift = 4;
+  WaitingSpan = SizeOf(Pointer);
   // Of each block: half of the key, and the end word.
   EndBytes = 2 * SizeOf(Cardinal);
   StateShift = 29;
-  MostBetween = 1 shl StateShift - 1;
+  MostValue = 1 shl StateShift - 1; // that the end word has space for
   // The state above the families of blocks in use: the block waits, or is free.
   Waits = Ord(High(TFamily)) + 1;
   MostSmall = 4096;
   WordsBehind = 4; // of the key, behind larger blocks
-  RandomFactor = UInt64($D1342543DE82EF95);
 
 type
   // A block that can have a mark.
@@ -88,9 +91,10 @@ begin
   Block.Key := KeyOf(P);
   Word := Block.Last^ xor Cardinal(Block.Key shr 32);
   Block.State := Word shr StateShift;
-  Block.Size := NativeUInt(Usable - EndBytes - Word and MostBetween);
-  Block.IsWhole := (Block.State <= Waits)
-    and (Word and MostBetween <= NativeUInt(Usable - EndBytes));
+  Block.Size := Word and MostValue;
+  Block.IsWhole := (Block.State <= Waits) and (Block.Size <= NativeUInt(Usable - EndBytes));
+  if Usable > MostValue then
+    Block.Size := NativeUInt(Usable - EndBytes - Block.Size);
 end;
 
 // Returns whether a block of a size class or a large block, free or not, begins at P.
@@ -114,20 +118,22 @@ end;
 // Of too many bytes between, all bytes count as requested.
 procedure MarkWrite(const Block: TMarked; Size: NativeUInt; State: Cardinal);
 var
-  Between: NativeUInt;
+  Value: NativeUInt;
   Index: Cardinal;
 begin
-  Between := NativeUInt(Block.Usable - EndBytes - Size);
-  if Between > MostBetween then
+  Value := Size;
+  if Block.Usable > MostValue then
+    Value := NativeUInt(Block.Usable - EndBytes - Size);
+  if Value > MostValue then
   begin
     Size := Block.Usable - EndBytes;
-    Between := 0;
+    Value := 0;
   end;
   PCardinal(Block.P + Size)^ := Cardinal(Block.Key);
   if IsMarkedFar(Block, Size) then
     for Index := 0 to WordsBehind - 1 do
       PUInt64(Block.P + Size)[Index] := Block.Key;
-  Block.Last^ := (State shl StateShift or Cardinal(Between)) xor Cardinal(Block.Key shr 32);
+  Block.Last^ := (State shl StateShift or Cardinal(Value)) xor Cardinal(Block.Key shr 32);
 end;
 
 // Returns whether the key follows the requested bytes.
@@ -226,7 +232,7 @@ begin
     Finding.Block.Family := TFamily(Block.State);
     Finding.Family := Family;
   end
-  else if (Size <> 0) and (Size <> Block.Size) and (Block.Usable <= MostBetween) then
+  else if (Size <> 0) and (Size <> Block.Size) and (Block.Usable <= MostValue) then
   begin
     FindingOpen(Block, evWrongSize, msWrongSize, Finding);
     Finding.Given := Size;
@@ -258,7 +264,7 @@ const
   MostLarge = 320 shl 10;
 var
   Thread: PDebugThread;
-  Place: PPointer;
+  Place: PWaiting;
   Older: Pointer;
 begin
   if IsErasingFreed then
@@ -271,16 +277,17 @@ begin
     Debug.Behind.FreeMem(Block.P);
     Exit;
   end;
-  // Source: Steele and Vigna, "Computationally easy, spectrally good multipliers" (2021).
-  Thread^.WaitingSeed := Thread^.WaitingSeed * RandomFactor + Debug.MarkFactor;
+  // Each key is random by its address.
+  Thread^.WaitingSeed := Thread^.WaitingSeed + Block.Key;
   if Block.Usable <= MostSmall then
     Place := @Thread^.Waiting[Thread^.WaitingSeed shr (64 - SmallPlacesLog2)]
   else if Block.Usable <= MostMedium then
     Place := @Thread^.Waiting[1 shl SmallPlacesLog2 + Thread^.WaitingSeed shr 61]
   else
     Place := @Thread^.Waiting[WaitingPlaces - 1];
-  Older := Place^;
-  Place^ := Block.P;
+  Older := Place^.P;
+  Place^.P := Block.P;
+  Place^.Span := ArenaSpan(Block.P);
   if Older = nil then
     Exit;
   if (PNativeUInt(Older)^ <> 0) or IsErasingFreed then
@@ -322,8 +329,8 @@ begin
     Exit;
   for Index := 0 to WaitingPlaces - 1 do
   begin
-    P := Thread^.Waiting[Index];
-    Thread^.Waiting[Index] := nil;
+    P := Thread^.Waiting[Index].P;
+    Thread^.Waiting[Index].P := nil;
     if P <> nil then
       Release(P);
   end;
@@ -529,8 +536,15 @@ begin
   Plain := Manager;
   EngineEntries(Plain);
   Debug.QuickLimit := 0;
+  Debug.QuickBlocks := 0;
   if not IsErasingFreed and (@Manager.GetMem = @Plain.GetMem) then
+  begin
     Debug.QuickLimit := MostSmall - EndBytes + 1;
+    Debug.QuickBlocks := MostSmall + 1;
+  end;
+  // Full barrier: the first region after this look resets it. Pairs with RegionMake.
+  if FetchAdd(Process.RegionsMade, 0) <> 0 then
+    Debug.QuickBlocks := 0;
   Debug.Behind := Manager;
   Manager.GetMem := HardGet;
   Manager.AllocMem := HardGetZero;

@@ -444,7 +444,7 @@ function Extend(var Cache: TUnwindCache; Outer: Cardinal; Return: NativeUInt): C
 var
   Call: PKeptCall;
 begin
-  Call := @Cache.Calls[(Return xor NativeUInt(Outer) shl 16) * SpreadFactor
+  Call := @Cache.Calls[NativeUInt((Return xor NativeUInt(Outer) shl 16) * SpreadFactor)
     shr (SizeOf(NativeUInt) * 8 - KnownBits)];
   if (Call^.Return = Return) and (Call^.Outer = Outer) and (Cache.Sweeps = Stacks.Sweeps) then
     Exit(Call^.Number);
