@@ -95,6 +95,7 @@ const
   SectionLink = 8 + 4 * AddressSize;
   SectionHeaderSize = 40 + 24 * Is64;
 
+  SectionIsLoaded = 2;
   SectionIsCompressed = $800;
 
   // Fields of the header of a compressed section.
@@ -114,6 +115,7 @@ const
 
   // Fields of a symbol table entry.
   SymbolInfo = 12 - 8 * Is64;
+  SymbolSection = SymbolInfo + 2;
   SymbolValue = 4 + 4 * Is64;
   SymbolSize = SymbolValue + AddressSize;
   SymbolEntry = 16 + 8 * Is64;
@@ -126,7 +128,7 @@ type
     Start: PByte;
     Size: NativeUInt;
     Link: Cardinal;
-    IsCompressed: Boolean;
+    IsLoaded, IsCompressed: Boolean;
   end;
 
 // Returns whether Length bytes from Offset on lie in the file.
@@ -226,6 +228,7 @@ begin
   Section.Start := Elf.Image + WordAt(Entry + SectionFileOffset);
   Section.Size := WordAt(Entry + SectionSize);
   Section.Link := PCardinal(Entry + SectionLink)^;
+  Section.IsLoaded := WordAt(Entry + SectionFlags) and SectionIsLoaded <> 0;
   Section.IsCompressed := WordAt(Entry + SectionFlags) and SectionIsCompressed <> 0;
   Result := Holds(Elf, WordAt(Entry + SectionFileOffset), Section.Size);
 end;
@@ -276,6 +279,19 @@ begin
   end;
 end;
 
+// Returns whether a symbol has an address. Free Pascal 3.3.1 gives names to places in debug
+// information, which have an offset there.
+function HasAddress(const Elf: TElfFile; Entry: PByte): Boolean;
+var
+  Index: Cardinal;
+  Section: TSection;
+begin
+  Index := HalfAt(Entry + SymbolSection);
+  Section := Default(TSection);
+  ReadSection(Elf, Index, Section); // false for one without bytes in the file
+  Result := (Index = 0) or (Section.Start = nil) or Section.IsLoaded;
+end;
+
 procedure FindRoutines(const Elf: TElfFile; const Symbols: TSymbols);
 var
   Table, Names: TSection;
@@ -290,7 +306,7 @@ begin
   while Entry + SymbolEntry <= Limit do
   begin
     if (Entry[SymbolInfo] and SymbolKindMask in [VariableKind, RoutineKind])
-      and (PCardinal(Entry)^ < Names.Size) then
+      and (PCardinal(Entry)^ < Names.Size) and HasAddress(Elf, Entry) then
       NameRange(Symbols, WordAt(Entry + SymbolValue) + Elf.Bias, WordAt(Entry + SymbolSize),
         PAnsiChar(Names.Start + PCardinal(Entry)^));
     Inc(Entry, SymbolEntry);

@@ -21,6 +21,7 @@ type
     procedure SetWord(Offset: Cardinal; Value: UInt64);
     procedure SetText(Offset: Cardinal; const Text: string);
     procedure SetSection(Index, Name, First, Size, Link: Cardinal);
+    procedure SetSegment;
     procedure AddBuildId(const Id: string);
     procedure WriteFile;
     procedure WriteDebugFile(const Id: string);
@@ -37,6 +38,7 @@ type
     procedure SectionsPastTheEndOfTheFileAreNotRead;
     procedure SectionNameThatTheFileCutsIsNoName;
     procedure RoutineNameThatTheFileCutsIsNoName;
+    procedure NameOfAPlaceInDebugInformationIsNoRoutine;
     procedure NamesComeFromTheFileOfTheSameBuild;
     procedure FileOfAnotherBuildIdIsNotUsed;
     procedure BuildIdThatTheFileCutsIsNone;
@@ -89,6 +91,15 @@ begin
   SetWord(Entry + 24, First);
   SetWord(Entry + 32, Size);
   PCardinal(@Image[Entry + 40])^ := Link;
+end;
+
+// One segment: offset 0 in the file, address 0, the whole file.
+procedure TElfTests.SetSegment;
+begin
+  SetWord(SegmentsOffset, 64);
+  SetHalf(SegmentCountOffset, 1);
+  SetHalf(64 + 4, 5); // read, run
+  SetWord(64 + 32, SizeOf(Image));
 end;
 
 // A library with one routine: sections 1 names, 2 symbols.
@@ -151,10 +162,7 @@ begin
   FileName := Loaded;
   AddBuildId('ab');
   SetSection(2, 0, SymbolTable, 2 * SymbolLength, 1);
-  SetWord(SegmentsOffset, 64);
-  SetHalf(SegmentCountOffset, 1);
-  SetHalf(64 + 4, 5); // read, run
-  SetWord(64 + 32, SizeOf(Image));
+  SetSegment;
 end;
 
 function TElfTests.IsReadableBehind(Place: PByte): Boolean;
@@ -231,11 +239,7 @@ end;
 
 procedure TElfTests.RoutineHasItsName;
 begin
-  // Segment: offset 0 in the file, address 0, the whole file.
-  SetWord(SegmentsOffset, 64);
-  SetHalf(SegmentCountOffset, 1);
-  SetHalf(64 + 4, 5); // read, run
-  SetWord(64 + 32, SizeOf(Image));
+  SetSegment;
   Resolve;
   AssertEquals('name', 'ROUTINE', Routine);
 end;
@@ -268,16 +272,21 @@ end;
 
 procedure TElfTests.RoutineNameThatTheFileCutsIsNoName;
 begin
-  SetWord(SegmentsOffset, 64);
-  SetHalf(SegmentCountOffset, 1);
-  SetHalf(64 + 4, 5); // read, run
-  SetWord(64 + 32, SizeOf(Image));
+  SetSegment;
   // The names of the routines, section 3, reach to the end of the file.
   SetHalf(SectionCountOffset, 4);
   SetSection(2, 9, SymbolTable, 2 * SymbolLength, 3);
   SetSection(3, 1, SizeOf(Image) - 8, 8, 0);
   SetText(SizeOf(Image) - 8, 'ROUTINES');
   PCardinal(@Image[SymbolTable + SymbolLength])^ := 1;
+  Resolve;
+  AssertEquals('name', '', Routine);
+end;
+
+procedure TElfTests.NameOfAPlaceInDebugInformationIsNoRoutine;
+begin
+  SetHalf(SymbolTable + SymbolLength + 6, 2); // of a section that is not loaded
+  SetSegment;
   Resolve;
   AssertEquals('name', '', Routine);
 end;
