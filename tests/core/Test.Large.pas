@@ -571,12 +571,20 @@ end;
 procedure TLargeTests.GrowthBesideMoreWarmMemoryThanIsInUseTakesNoMore;
 const
   Step = Megabyte;
+  PartSize = 16 * Step; // other tests have used most addresses of 32 bits
 var
+  Parts: array of Pointer;
+  Index: Integer;
   P, Wall: Pointer;
   Size, Before: NativeUInt;
 begin
   ProcessTrim;
-  FreeMem(GetMem(192 * Step + 2 * BackedSlices * SliceSize)); // more than other tests have left
+  // More than other tests have left.
+  SetLength(Parts, (192 * Step + 2 * BackedSlices * SliceSize) div PartSize + 1);
+  for Index := 0 to High(Parts) do
+    GetMem(Parts[Index], PartSize);
+  for Index := 0 to High(Parts) do
+    FreeMem(Parts[Index]);
   P := GetMem(5 * Step);
   Wall := GetMem(Step); // P moves, and grows where no memory is warm
   Before := BackedSlices;
