@@ -53,7 +53,7 @@ end;
 // at a known address, those of the run-time library's own routines through a register.
 function IsInlineCall(Return: NativeUInt): Boolean;
 begin
-  Result := HasInlineCalls and (CallPointer(Return) <> 0) and (VirtualCallOffset(Return) < 0);
+  Result := HasInlineCalls and CallNamesPointer(Return);
 end;
 
 // Returns True if the caller's frame is certain: the call that it returns from names the routine

@@ -27,6 +27,9 @@ function CallBefore(Return: NativeUInt; out Target: NativeUInt): TCallKind;
 /// Returns the address of the pointer that the call before Return goes through, in this module; 0
 /// if it is not part of the instructions.
 function CallPointer(Return: NativeUInt): NativeUInt;
+/// Returns whether the call before Return names the address of that pointer itself, without a
+/// register. x86 only.
+function CallNamesPointer(Return: NativeUInt): Boolean;
 /// Returns the offset in bytes into the method table that the call before Return used; -1 when that
 /// call is not an indirect one through a register, or cannot be read.
 function VirtualCallOffset(Return: NativeUInt): NativeInt;
@@ -257,20 +260,22 @@ end;
 
 // ---------------------------------------------------------------------------- pointers
 
+const
+  CallRelative = $15FF; // i386: call [address]
+  CallRelativeLength = 6;
+  CallAbsolute = $2514FF;
+  CallAbsoluteLength = 7;
+  ThreeBytes = $FFFFFF;
+
 // Returns the address of the pointer that the call before Return goes through, 0 for any other:
 // call [rip + distance]; from Free Pascal 3.3 on, call [address], and in the run-time library
 // lea rax, [rip + distance], call [rax + offset].
 function X64CallPointer(Return: NativeUInt): NativeUInt;
 const
-  CallRelative = $15FF;
-  CallRelativeLength = 6;
-  CallAbsolute = $2514FF;
-  CallAbsoluteLength = 7;
   CallOffset = $50FF;
   CallOffsetLength = 3;
   LeaRelative = $058D48;
   LeaRelativeLength = 7;
-  ThreeBytes = $FFFFFF;
 var
   Call: NativeUInt;
 begin
@@ -286,9 +291,6 @@ begin
 end;
 
 function CallPointer(Return: NativeUInt): NativeUInt;
-const
-  CallAbsolute = $15FF; // i386: call [address]
-  CallAbsoluteLength = 6;
 begin
   Result := 0;
   if not CodeIsOwn(Return) then
@@ -297,8 +299,15 @@ begin
     Result := A64CallPointer(PInstruction(Return))
   else if IsX64 then
     Result := X64CallPointer(Return)
-  else if IsX86 and (PWord(Return - CallAbsoluteLength)^ = CallAbsolute) then
+  else if IsX86 and (PWord(Return - CallRelativeLength)^ = CallRelative) then
     Result := PNativeUInt(Return - SizeOf(Pointer))^;
+end;
+
+function CallNamesPointer(Return: NativeUInt): Boolean;
+begin
+  Result := not IsA64 and CodeIsOwn(Return)
+    and ((PWord(Return - CallRelativeLength)^ = CallRelative)
+    or IsX64 and (PCardinal(Return - CallAbsoluteLength)^ and ThreeBytes = CallAbsolute));
 end;
 
 // x86: FF /2 with a register and an offset of four bytes, one byte or none.
