@@ -446,6 +446,8 @@ var
 begin
   Call := @Cache.Calls[NativeUInt((Return xor NativeUInt(Outer) shl 16) * SpreadFactor)
     shr (SizeOf(NativeUInt) * 8 - KnownBits)];
+  // No barrier: a number that a sweep ends after this look is lost, never another backtrace. Pairs
+  // with Sweep of LaneMM.BacktraceTable.
   if (Call^.Return = Return) and (Call^.Outer = Outer) and (Cache.Sweeps = Stacks.Sweeps) then
     Exit(Call^.Number);
   Result := BacktraceExtend(Outer, Return);

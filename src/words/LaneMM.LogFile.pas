@@ -181,14 +181,13 @@ var
   Head: array[0..15] of AnsiChar;
   Handle: TOsFile;
 begin
-  Head[0] := #0;
+  FillChar(Head, SizeOf(Head), 0); // the file may be shorter
   Handle := OsFileOpen(Path);
   if Handle >= 0 then
   begin
     OsFileRead(Handle, @Head, Length(Start));
     OsFileClose(Handle);
   end;
-  Head[Length(Start)] := #0;
   Result := TextBegins(@Head, Start);
 end;
 
