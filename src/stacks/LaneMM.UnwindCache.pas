@@ -439,15 +439,13 @@ end;
 
 // ---------------------------------------------------------------------------- the stack
 
-// BacktraceExtend, by the nodes that the thread keeps unless a sweep may have ended them.
+// BacktraceExtend, by kept nodes. No barrier: one ended after the look is lost. Pairs with Sweep.
 function Extend(var Cache: TUnwindCache; Outer: Cardinal; Return: NativeUInt): Cardinal; inline;
 var
   Call: PKeptCall;
 begin
   Call := @Cache.Calls[NativeUInt((Return xor NativeUInt(Outer) shl 16) * SpreadFactor)
     shr (SizeOf(NativeUInt) * 8 - KnownBits)];
-  // No barrier: a number that a sweep ends after this look is lost, never another backtrace. Pairs
-  // with Sweep of LaneMM.BacktraceTable.
   if (Call^.Return = Return) and (Call^.Outer = Outer) and (Cache.Sweeps = Stacks.Sweeps) then
     Exit(Call^.Number);
   Result := BacktraceExtend(Outer, Return);
