@@ -269,12 +269,14 @@ class ObjectPrinter:
     def __init__(self, address, of=None):
         self.address = address
         self.items = items_of(address, of)
+        if self.items is not None:  # to front ends gdb gives `{...}` for all that has children
+            self.children = self.first_items
 
     def to_string(self):
         return describe(self.address)
 
-    def children(self):
-        for index, text in enumerate(self.items or ()):
+    def first_items(self):
+        for index, text in enumerate(self.items):
             if index == MOST:
                 break
             yield '[%d]' % index, text

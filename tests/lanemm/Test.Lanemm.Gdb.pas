@@ -22,6 +22,7 @@ type
     procedure TearDown; override;
   published
     procedure PrintersShowWhatVariablesHold;
+    procedure FrontEndsShowClassesOfObjects;
     procedure CommandsReadAProcess;
     procedure CommandsReadACoreFile;
     procedure WhereTheSystemRefusesACoreFileIsRead;
@@ -112,6 +113,13 @@ procedure TGdbTests.PrintersShowWhatVariablesHold;
 begin
   ShowsAll('Shown2');
   ShowsAll('Shown3');
+end;
+
+// The value that VS Code shows.
+procedure TGdbTests.FrontEndsShowClassesOfObjects;
+begin
+  Has('value="TNamed at 0x', AtStop(OnPath, 'Shown2', ['interpreter-exec mi "-enable-pretty-printing"',
+    'interpreter-exec mi "-var-create shown * Reference"']));
 end;
 
 procedure TGdbTests.KnowsBlocks(const Text: string);

@@ -1,5 +1,6 @@
 """Applies the problem matcher of a page to the standard input, as VS Code does: each of its blocks of
-JSON must be such. Prints severity, message, file and line of each match; fails without any."""
+JSON must be such. Prints severity, message, file and line of each match; fails without any. The line is a `location`:
+with `line` alone VS Code takes the third group for the column."""
 import json
 import re
 import sys
@@ -13,6 +14,6 @@ for line in sys.stdin:
     match = re.search(pattern['regexp'], line.rstrip('\n'))
     if match:
         found += 1
-        message, name, number = match.group(pattern['message'], pattern['file'], pattern['line'])
+        message, name, number = match.group(pattern['message'], pattern['file'], pattern['location'])
         print(matcher['severity'], message, '%s:%s' % (name, number))
 sys.exit(found == 0)
