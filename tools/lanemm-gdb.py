@@ -241,14 +241,17 @@ def pointers_of(address, of):
 
 
 def hashed_of(address, of):
-    items, names = (pointer(place_of(address, each, of)) for each in ('FHASHLIST', 'FSTRS'))
+    items, names, later = (place_of(address, each, of) for each in ('FHASHLIST', 'FSTRS', 'FITEMS'))
     for index in range(count_of(address, of)):
-        place = items + index * 3 * WORD  # hash, place of its name, next one, data
-        yield "'%s' %s" % (short_string(names + word(place + 4, 4)), describe(pointer(place + 2 * WORD)))
+        # hash, place of its name, next one, data; from Free Pascal 3.2.3 on hash, next one, name, data
+        place = pointer(later or items) + index * 3 * WORD
+        yield '%s %s' % (string_text(pointer(place + WORD), 1) if later
+                         else "'%s'" % short_string(pointer(names) + word(place + 4, 4)),
+                         describe(pointer(place + 2 * WORD)))
 
 
 LISTS = {'TSTRINGLIST': (strings_of, 'FLIST'), 'TLIST': (pointers_of, 'FLIST'),
-         'TFPLIST': (pointers_of, 'FLIST'), 'TFPHASHLIST': (hashed_of, 'FHASHLIST')}
+         'TFPLIST': (pointers_of, 'FLIST'), 'TFPHASHLIST': (hashed_of, 'FCOUNT')}
 
 
 def items_of(address, of):

@@ -6,7 +6,7 @@
 //             A class is known by the address of its record, which has words before that address
 //             in Delphi, after it in Free Pascal.
 // Callers:    any thread.
-// Source:     Free Pascal 3.2.2 and 3.3.1, rtl/inc: astrings.inc, ustrings.inc, dynarr.inc,
+// Source:     Free Pascal 3.2.2, 3.2.3 and 3.3.1, rtl/inc: astrings.inc, ustrings.inc, dynarr.inc,
 //             objpash.inc, objpas.inc (UnitName), rttidecl.inc, rtti.inc (fpc_Initialize). Delphi:
 //             docwiki, Internal Data Formats; API:System.
 unit LaneMM.RtlRecords;
@@ -35,8 +35,8 @@ const
   RecordTypeFirst = {$if FPC_FULLVERSION < 30300} 0 {$else} SizeOf(Pointer) {$ifend};
   /// The types of an object's managed fields are known.
   HasFieldTypes = True;
-  /// TFPHashList begins with the address of its items; from 3.3 on of a table before them.
-  HashListHasItems = {$if FPC_FULLVERSION < 30300} True {$else} False {$ifend};
+  /// TFPHashList begins with the address of its items; from 3.2.3 on of a table before them.
+  HashListHasItems = {$if FPC_FULLVERSION < 30203} True {$else} False {$ifend};
   /// GetMem and FreeMem are inline: the program calls the memory manager itself.
   HasInlineCalls = {$if FPC_FULLVERSION < 30300} False {$else} True {$ifend};
   {$else}

@@ -2,6 +2,7 @@
 unit HeapContents;
 
 {$mode delphi}{$H+}
+{$I Comparers.inc}
 {$pointermath on}
 
 interface

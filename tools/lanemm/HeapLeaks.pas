@@ -8,6 +8,7 @@
 unit HeapLeaks;
 
 {$mode delphi}{$H+}
+{$I Comparers.inc}
 {$pointermath on}
 
 interface

@@ -2,6 +2,7 @@
 unit HeapNumbers;
 
 {$mode delphi}{$H+}
+{$I Comparers.inc}
 {$pointermath on}
 
 interface

@@ -8,6 +8,7 @@
 unit HeapWhys;
 
 {$mode delphi}{$H+}
+{$I Comparers.inc}
 {$pointermath on}
 
 interface

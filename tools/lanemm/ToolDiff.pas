@@ -2,6 +2,7 @@
 unit ToolDiff;
 
 {$mode delphi}{$H+}
+{$I Comparers.inc}
 
 interface
 
