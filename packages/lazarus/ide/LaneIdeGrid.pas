@@ -2,6 +2,7 @@
 //
 // Keys: Right and Left open and close a row, or go to the first row below it and to the one above;
 //       Enter goes to its line; + - open and close it, * all below it; Ctrl+C copies it.
+// Mouse: a double click goes to the line, the right button has a menu of the row, the wheel scrolls.
 unit LaneIdeGrid;
 
 {$mode objfpc}{$H+}
@@ -9,7 +10,7 @@ unit LaneIdeGrid;
 interface
 
 uses
-  Classes, Types, Controls, Grids, LaneIdeRows;
+  Classes, Types, Controls, Grids, Menus, LaneIdeRows;
 
 type
   TRowEvent = procedure(Item: TRow) of object;
@@ -27,6 +28,8 @@ type
     View: TView;
     SortedBy: Integer;
     JumpEvent: TRowEvent;
+    Pressed: TPoint;     // where the mouse was pressed last
+    FitWidth: Integer;   // the width that columns were sized for
     procedure AddShown(Item: TRow; Depth: Integer);
     procedure AddBelow(Item: TRow; Depth: Integer);
     procedure FillShown;
@@ -34,19 +37,27 @@ type
     function CellText(Column: Integer; Item: TRow): string;
     function HeadText(Column: Integer): string;
     procedure DrawMark(const Area: TRect; IsOpen: Boolean);
-    procedure OpenAll(Item: TRow; var Most: Integer);
+    procedure AddChoice(const Title: string; Chosen: TNotifyEvent);
+    procedure MarkRows(Item: TRow; var Most: Integer);
     procedure Step(IsInto: Boolean);
-    procedure CopyRow;
+    procedure MenuShown(Sender: TObject);
+    procedure JumpChosen(Sender: TObject);
+    procedure OpenAll(Sender: TObject);
+    procedure CopyRow(Sender: TObject);
+    function MarkAt(const Place: TPoint): TRow;
+    procedure Fit(Data: PtrInt);
     procedure SizeColumns;
   protected
     procedure DrawCell(Column, Line: Integer; Area: TRect; State: TGridDrawState); override;
     procedure HeaderClick(IsColumn: Boolean; Index: Integer); override;
     procedure KeyDown(var Key: Word; Shift: TShiftState); override;
+    procedure KeyPress(var Key: Char); override;
     procedure MouseDown(Button: TMouseButton; Shift: TShiftState; X, Y: Integer); override;
     procedure DblClick; override;
-    procedure Resize; override;
+    procedure Paint; override;
   public
     constructor Create(TheOwner: TComponent); override;
+    destructor Destroy; override;
     /// Shows a view, the rows of which may have changed; nil: nothing.
     procedure ShowView(NewView: TView);
     /// Opens or closes a row, and shows it so.
@@ -66,7 +77,7 @@ type
 implementation
 
 uses
-  SysUtils, Math, StdCtrls, Graphics, LCLType, Clipbrd, LaneIdeWords;
+  SysUtils, Math, Forms, StdCtrls, Graphics, LCLType, Clipbrd, LaneIdeWords;
 
 const
   Indent = 16;        // pixels a level
@@ -85,6 +96,29 @@ begin
   TabStop := True;
   Flat := True;
   ScrollBars := ssAutoVertical;
+  MouseWheelOption := mwGrid;
+  AllowOutboundEvents := False; // below the last row there is none
+  PopupMenu := TPopupMenu.Create(Self);
+  PopupMenu.OnPopup := @MenuShown;
+  AddChoice(rsGoToLine, @JumpChosen);
+  AddChoice(rsOpenAll, @OpenAll);
+  AddChoice(rsCopy, @CopyRow);
+end;
+
+destructor TLaneGrid.Destroy;
+begin
+  Application.RemoveAsyncCalls(Self);
+  inherited Destroy;
+end;
+
+procedure TLaneGrid.AddChoice(const Title: string; Chosen: TNotifyEvent);
+var
+  Choice: TMenuItem;
+begin
+  Choice := TMenuItem.Create(Self);
+  Choice.Caption := Title;
+  Choice.OnClick := Chosen;
+  PopupMenu.Items.Add(Choice);
 end;
 
 // ---------------------------------------------------------------------------- rows
@@ -158,7 +192,8 @@ begin
   FillShown;
 end;
 
-procedure TLaneGrid.OpenAll(Item: TRow; var Most: Integer);
+// Marks the rows as open, Most of them.
+procedure TLaneGrid.MarkRows(Item: TRow; var Most: Integer);
 var
   Number: Integer;
 begin
@@ -166,7 +201,7 @@ begin
   Dec(Most, Item.Count);
   for Number := 0 to Item.Count - 1 do
     if Most > 0 then
-      OpenAll(Item[Number], Most);
+      MarkRows(Item[Number], Most);
 end;
 
 // ---------------------------------------------------------------------------- cells
@@ -207,27 +242,41 @@ end;
 
 procedure TLaneGrid.SizeColumns;
 var
-  Number, Rest: Integer;
+  Number, Rest, Least: Integer;
 begin
   if View = nil then
     Exit;
-  Rest := ClientWidth;
+  FitWidth := ClientWidth;
+  Rest := FitWidth;
   for Number := 1 to ColCount - 1 do
   begin
     if AmountOf(Number) >= 0 then
       ColWidths[Number] := Scale96ToFont(AmountWidth)
     else if Number = Length(View.Columns) + 1 then
-      ColWidths[Number] := Scale96ToFont(AmountWidth * 3 div 2)
+      ColWidths[Number] := EnsureRange(FitWidth div 6, Scale96ToFont(AmountWidth),
+        Scale96ToFont(AmountWidth * 3 div 2))
     else
-      ColWidths[Number] := Max(Scale96ToFont(AmountWidth * 3), ClientWidth * 2 div 5);
+      ColWidths[Number] := Max(Scale96ToFont(AmountWidth * 3), FitWidth * 2 div 5);
     Dec(Rest, ColWidths[Number]);
   end;
-  ColWidths[0] := Max(Scale96ToFont(AmountWidth * 2), Rest);
+  Least := Scale96ToFont(AmountWidth * 4 div 3);
+  ColWidths[0] := Max(Least, Rest);
+  if HandleAllocated and (Rest < Least) then
+    ScrollBars := ssAutoBoth // made with it, the window of GTK would show it always
+  else
+    ScrollBars := ssAutoVertical;
 end;
 
-procedure TLaneGrid.Resize;
+// Another size of the window, or a scroll bar has come or gone.
+procedure TLaneGrid.Paint;
 begin
-  inherited Resize;
+  inherited Paint;
+  if ClientWidth <> FitWidth then
+    Application.QueueAsyncCall(@Fit, 0); // nothing may change while it is painted
+end;
+
+procedure TLaneGrid.Fit(Data: PtrInt);
+begin
   SizeColumns;
 end;
 
@@ -354,7 +403,29 @@ begin
   end;
 end;
 
-procedure TLaneGrid.CopyRow;
+procedure TLaneGrid.MenuShown(Sender: TObject);
+begin
+  PopupMenu.Items[0].Enabled := (Selected <> nil) and (Selected.Placed <> nil);
+  PopupMenu.Items[1].Enabled := (Selected <> nil) and (Selected.Count > 0);
+  PopupMenu.Items[2].Enabled := Selected <> nil;
+end;
+
+procedure TLaneGrid.JumpChosen(Sender: TObject);
+begin
+  Jump;
+end;
+
+procedure TLaneGrid.OpenAll(Sender: TObject);
+var
+  Most: Integer;
+begin
+  Most := MostOpened;
+  if Selected <> nil then
+    MarkRows(Selected, Most);
+  FillShown;
+end;
+
+procedure TLaneGrid.CopyRow(Sender: TObject);
 var
   Column: Integer;
   Words: string;
@@ -366,26 +437,19 @@ begin
 end;
 
 procedure TLaneGrid.KeyDown(var Key: Word; Shift: TShiftState);
-var
-  Most: Integer;
 begin
   if Selected <> nil then
   begin
-    Most := MostOpened;
     case Key of
       VK_RIGHT: Step(True);
       VK_LEFT: Step(False);
       VK_ADD, VK_OEM_PLUS: Open(Selected, True);
       VK_SUBTRACT, VK_OEM_MINUS: Open(Selected, False);
-      VK_MULTIPLY:
-        begin
-          OpenAll(Selected, Most);
-          FillShown;
-        end;
+      VK_MULTIPLY: OpenAll(nil);
       VK_RETURN: Jump;
       VK_C:
         if ssCtrl in Shift then
-          CopyRow
+          CopyRow(nil)
         else
           Exit;
     else
@@ -398,25 +462,46 @@ begin
     inherited KeyDown(Key, Shift);
 end;
 
-procedure TLaneGrid.MouseDown(Button: TMouseButton; Shift: TShiftState; X, Y: Integer);
+// Each keyboard has its own key for `*`, besides that of the keypad.
+procedure TLaneGrid.KeyPress(var Key: Char);
+begin
+  if Key = '*' then
+    OpenAll(nil);
+  inherited KeyPress(Key);
+end;
+
+// Returns the row whose triangle is there; else nil.
+function TLaneGrid.MarkAt(const Place: TPoint): TRow;
 var
   Cell: TPoint;
-  Area: TRect;
+  X: Integer;
+begin
+  Result := nil;
+  Cell := MouseToCell(Place);
+  if (Cell.X <> 0) or (Cell.Y < 1) or (Cell.Y > ShownCount) then
+    Exit;
+  X := Place.X - CellRect(0, Cell.Y).Left - Scale96ToFont(Indent) * Shown[Cell.Y - 1].Depth;
+  if (X >= 0) and (X < Scale96ToFont(Indent)) and (Shown[Cell.Y - 1].Row.Count > 0) then
+    Result := Shown[Cell.Y - 1].Row;
+end;
+
+procedure TLaneGrid.MouseDown(Button: TMouseButton; Shift: TShiftState; X, Y: Integer);
+var
+  Marked: TRow;
 begin
   inherited MouseDown(Button, Shift, X, Y);
-  Cell := MouseToCell(Point(X, Y));
-  if (Button <> mbLeft) or (Cell.X <> 0) or (Cell.Y < 1) or (Cell.Y > ShownCount) then
-    Exit;
-  Area := CellRect(0, Cell.Y);
-  Dec(X, Area.Left + Scale96ToFont(Indent) * Shown[Cell.Y - 1].Depth);
-  if (X >= 0) and (X < Scale96ToFont(Indent)) then
-    Open(Shown[Cell.Y - 1].Row, not Shown[Cell.Y - 1].Row.IsOpen);
+  Pressed := Point(X, Y);
+  if (Button = mbRight) and (MouseToCell(Pressed).Y >= 1) then
+    Row := MouseToCell(Pressed).Y;
+  Marked := MarkAt(Pressed);
+  if (Button = mbLeft) and (Marked <> nil) then
+    Open(Marked, not Marked.IsOpen);
 end;
 
 procedure TLaneGrid.DblClick;
 begin
   inherited DblClick;
-  if MouseToCell(ScreenToClient(Mouse.CursorPos)).Y >= 1 then
+  if (MouseToCell(Pressed).Y >= 1) and (MarkAt(Pressed) = nil) then
     Jump;
 end;
 

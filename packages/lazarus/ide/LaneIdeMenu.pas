@@ -190,13 +190,18 @@ begin
 end;
 
 procedure Register;
+var
+  Sibling: string;
 begin
   RegisterIDEMenuCommand(itmViewMainWindows, FormName, rsWindow, nil, @ShowWindow,
     AddCommand(FormName, rsWindow, @ShowWindow));
   AddCommand(CommandNames[rkLeaks], rsWindow + ': ' + rsRunLeaks, @RunLeaks);
   AddCommand(CommandNames[rkDebug], rsWindow + ': ' + rsRunDebug, @RunDebug);
   AddCommand(CommandNames[rkProfile], rsWindow + ': ' + rsRunProfile, @RunProfile);
-  IDEWindowCreators.Add(FormName, @CreateWindow, nil, '20%', '60%', '+60%', '+35%');
+  Sibling := '';
+  if IDEDockMaster <> nil then // else it would lie on the messages
+    Sibling := 'MessagesView';
+  IDEWindowCreators.Add(FormName, @CreateWindow, nil, '20%', '60%', '+60%', '+35%', Sibling, alClient);
 end;
 
 end.

@@ -17,7 +17,7 @@ type
 
 /// Adds what a file holds: JSON of leaks, of `lanemm why` or of a profile, or an event log.
 procedure ReadFile(Report: TReport; const FileName: string);
-/// Adds what the files of a run hold, in the folder of its log.
+/// Adds what the files of a run hold, in the folder of its log. An error is raised after all are read.
 procedure ReadFolder(Report: TReport; const Folder: string; Kind: TRunKind);
 /// Adds JSON of leaks, of `lanemm why` or of a profile.
 procedure ReadJson(Report: TReport; const Text: string);
@@ -325,6 +325,15 @@ type
     Frames, Sites, Columns: TJSONArray;
   end;
 
+  // One of its sites, and which of its frames is that of the program.
+  TSite = record
+    Json: TJSONObject;
+    Frames: TFrames;
+    Own: Integer;
+  end;
+
+  TSiteReader = procedure(Report: TReport; const Profile: TProfile; const Site: TSite);
+
 function ProfileOf(Json: TJSONObject): TProfile;
 begin
   Result.Json := Json;
@@ -364,8 +373,7 @@ begin
 end;
 
 // Adds a site to the classes: below each class its lines.
-procedure AddSiteClasses(Report: TReport; const Profile: TProfile; Site: TJSONObject;
-  const Frames: TFrames);
+procedure AddSiteClasses(Report: TReport; const Profile: TProfile; const Site: TSite);
 var
   Classes, Parts, Part: TJSONArray;
   Number: Integer;
@@ -373,7 +381,7 @@ var
   Row: TRow;
 begin
   Classes := Profile.Json.Get('classes', TJSONArray(nil));
-  Parts := Site.Get('classes', TJSONArray(nil));
+  Parts := Site.Json.Get('classes', TJSONArray(nil));
   if (Classes = nil) or (Parts = nil) then
     Exit;
   for Number := 0 to Parts.Count - 1 do
@@ -389,80 +397,69 @@ begin
     Row := Report.Views[vkClasses].Root.Obtain(
       Classes.Objects[Part.Integers[0]].Get('name', '?'), '', 0);
     AddAmounts(Row, Amounts);
-    AddCallers(Row, Frames, OwnFrame(Frames), Amounts);
+    AddCallers(Row, Site.Frames, Site.Own, Amounts);
   end;
 end;
 
-procedure ReadHeap(Report: TReport; const Profile: TProfile);
+// Returns the values of a site in these columns.
+function SiteAmounts(const Profile: TProfile; const Site: TSite;
+  const Columns: array of string): TAmounts;
 var
   Number: Integer;
-  Site: TJSONObject;
-  Frames: TFrames;
-  Amounts: TAmounts;
 begin
-  for Number := 0 to Profile.Sites.Count - 1 do
-  begin
-    Site := Profile.Sites.Objects[Number];
-    Frames := SiteFrames(Profile, Site);
-    Amounts[InUseBytes] := SiteValue(Profile, Site, 'inuse_space');
-    Amounts[InUseBlocks] := SiteValue(Profile, Site, 'inuse_objects');
-    Amounts[PeakBytes] := SiteValue(Profile, Site, 'peak_space');
-    Amounts[AllocatedBytes] := SiteValue(Profile, Site, 'alloc_space');
-    Amounts[AllocatedBlocks] := SiteValue(Profile, Site, 'alloc_objects');
-    AddCallers(Report.Views[vkLines].Root, Frames, OwnFrame(Frames), Amounts);
-    AddSiteClasses(Report, Profile, Site, Frames);
-  end;
+  Result := Default(TAmounts);
+  for Number := 0 to High(Columns) do
+    Result[Number] := SiteValue(Profile, Site.Json, Columns[Number]);
 end;
 
-procedure ReadGrowth(Report: TReport; const Profile: TProfile);
+procedure AddHeapSite(Report: TReport; const Profile: TProfile; const Site: TSite);
+begin
+  // In the order of the amounts from InUseBytes on.
+  AddCallers(Report.Views[vkLines].Root, Site.Frames, Site.Own, SiteAmounts(Profile, Site,
+    ['inuse_space', 'inuse_objects', 'peak_space', 'alloc_space', 'alloc_objects']));
+  AddSiteClasses(Report, Profile, Site);
+end;
+
+procedure AddGrowthSite(Report: TReport; const Profile: TProfile; const Site: TSite);
 var
-  Number, Own: Integer;
-  Site: TJSONObject;
-  Frames: TFrames;
   Amounts: TAmounts;
   Row: TRow;
 begin
-  for Number := 0 to Profile.Sites.Count - 1 do
-  begin
-    Site := Profile.Sites.Objects[Number];
-    Frames := SiteFrames(Profile, Site);
-    Amounts := Default(TAmounts);
-    Amounts[0] := SiteValue(Profile, Site, 'copied_space');
-    Amounts[1] := SiteValue(Profile, Site, 'reallocs');
-    Own := OwnFrame(Frames);
-    if Length(Frames) = 0 then
-      Row := Report.Views[vkGrowth].Root.Obtain(Site.Get('grew', '?'), '', 0)
-    else
-      Row := Report.Views[vkGrowth].Root.Obtain(
-        Format(rsGrew, [Site.Get('grew', '?'), Frames[Own].Name]), Frames[Own].FileName,
-        Frames[Own].Line);
-    AddAmounts(Row, Amounts);
-    Row.Note := Site.Get('advice', '');
-    AddCallers(Row, Frames, Own, Amounts);
-  end;
+  Amounts := SiteAmounts(Profile, Site, ['copied_space', 'reallocs']);
+  Row := Report.Views[vkGrowth].Root;
+  if Length(Site.Frames) = 0 then
+    Row := Row.Obtain(Site.Json.Get('grew', '?'), '', 0)
+  else
+    Row := Row.Obtain(Format(rsGrew, [Site.Json.Get('grew', '?'), Site.Frames[Site.Own].Name]),
+      Site.Frames[Site.Own].FileName, Site.Frames[Site.Own].Line);
+  AddAmounts(Row, Amounts);
+  Row.Note := Site.Json.Get('advice', '');
+  AddCallers(Row, Site.Frames, Site.Own, Amounts);
 end;
 
-procedure ReadLocks(Report: TReport; const Profile: TProfile);
+procedure AddLockSite(Report: TReport; const Profile: TProfile; const Site: TSite);
+var
+  Row: TRow;
+begin
+  Row := AddCallers(Report.Views[vkLocks].Root, Site.Frames, Site.Own,
+    SiteAmounts(Profile, Site, ['contentions', 'remote_frees', 'taken_locks']));
+  if Row.Amounts[1] >= Row.Amounts[2] then
+    Row.Note := rsAdviceRemote
+  else
+    Row.Note := rsAdviceLock;
+end;
+
+procedure ReadSites(Report: TReport; const Profile: TProfile; Add: TSiteReader);
 var
   Number: Integer;
-  Site: TJSONObject;
-  Frames: TFrames;
-  Amounts: TAmounts;
-  Row: TRow;
+  Site: TSite;
 begin
   for Number := 0 to Profile.Sites.Count - 1 do
   begin
-    Site := Profile.Sites.Objects[Number];
-    Frames := SiteFrames(Profile, Site);
-    Amounts := Default(TAmounts);
-    Amounts[0] := SiteValue(Profile, Site, 'contentions');
-    Amounts[1] := SiteValue(Profile, Site, 'remote_frees');
-    Amounts[2] := SiteValue(Profile, Site, 'taken_locks');
-    Row := AddCallers(Report.Views[vkLocks].Root, Frames, OwnFrame(Frames), Amounts);
-    if Row.Amounts[1] >= Row.Amounts[2] then
-      Row.Note := rsAdviceRemote
-    else
-      Row.Note := rsAdviceLock;
+    Site.Json := Profile.Sites.Objects[Number];
+    Site.Frames := SiteFrames(Profile, Site.Json);
+    Site.Own := OwnFrame(Site.Frames);
+    Add(Report, Profile, Site);
   end;
 end;
 
@@ -483,9 +480,9 @@ begin
   begin
     Profile := ProfileOf(Profiles.Objects[Number]);
     case Profile.Json.Get('kind', '') of
-      'heap': ReadHeap(Report, Profile);
-      'growth': ReadGrowth(Report, Profile);
-      'contention': ReadLocks(Report, Profile);
+      'heap': ReadSites(Report, Profile, @AddHeapSite);
+      'growth': ReadSites(Report, Profile, @AddGrowthSite);
+      'contention': ReadSites(Report, Profile, @AddLockSite);
     end;
   end;
   if Report.Views[vkLines].Root.Count > 0 then
@@ -780,24 +777,33 @@ procedure ReadFolder(Report: TReport; const Folder: string; Kind: TRunKind);
 var
   Found: TSearchRec;
   Names: TStringList;
-  Number: Integer;
+  Name, Reason: string;
 begin
+  Reason := '';
   Names := TStringList.Create;
   try
     if FindFirst(IncludeTrailingPathDelimiter(Folder) + '*_MemoryManager_*', faAnyFile, Found) = 0 then
       repeat
-        if (ExtractFileExt(Found.Name) = '.json') or (ExtractFileExt(Found.Name) = '.txt') then
+        if ((ExtractFileExt(Found.Name) = '.json') or (ExtractFileExt(Found.Name) = '.txt'))
+          and (Pos('.speedscope.', Found.Name) = 0) then // a profile for another tool
           Names.Add(IncludeTrailingPathDelimiter(Folder) + Found.Name);
       until FindNext(Found) <> 0;
     FindClose(Found);
     Names.Sort;
-    for Number := 0 to Names.Count - 1 do
-      ReadFile(Report, Names[Number]);
+    for Name in Names do
+      try
+        ReadFile(Report, Name);
+      except
+        on Error: ELaneIde do
+          Reason := Error.Message;
+      end;
   finally
     Names.Free;
   end;
   if (Kind = rkDebug) and not Report.IsEmpty then
     Report.Views[vkErrors].Advice := rsNoErrors;
+  if Reason <> '' then
+    raise ELaneIde.Create(Reason);
 end;
 
 end.

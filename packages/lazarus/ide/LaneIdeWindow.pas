@@ -42,6 +42,7 @@ type
     Runs: array[TRunKind] of TButton;
     StopButton, OpenButton: TButton;
     CompareBox: TCheckBox;
+    Boxes: TFlowPanel;                  // the bar of the edits below
     Settings, Process, Tool: TEdit;
     Tabs: TTabControl;
     Grid: TLaneGrid;
@@ -68,6 +69,7 @@ type
     procedure TakeReport(NewReport: TReport);
   protected
     procedure KeyDown(var Key: Word; Shift: TShiftState); override;
+    procedure Resize; override;
   public
     constructor CreateNew(TheOwner: TComponent; Number: Integer = 0); override;
     destructor Destroy; override;
@@ -102,6 +104,7 @@ uses
 const
   TickMs = 100;
   LiveTicks = 10;   // a second
+  BoxesHeight = 240;   // of the window: below it the boxes leave their place to the rows
   ViewKeys = 10;    // from 1 to 9, and 0: as many as there are views
 
 function FindTool: string;
@@ -166,10 +169,10 @@ begin
   CompareBox.Caption := rsCompare;
   CompareBox.BorderSpacing.Top := 3;
   CompareBox.OnChange := @ViewChanged;
-  Bar := AddBar(Bar.Height);
-  Settings := AddEdit(Bar, rsSettings, 160);
-  Process := AddEdit(Bar, rsProcess, 70);
-  Tool := AddEdit(Bar, rsTool, 160);
+  Boxes := AddBar(Bar.Height);
+  Settings := AddEdit(Boxes, rsSettings, 160);
+  Process := AddEdit(Boxes, rsProcess, 70);
+  Tool := AddEdit(Boxes, rsTool, 160);
   Settings.OnEditingDone := @ToolChanged;
   Tool.OnEditingDone := @ToolChanged;
 end;
@@ -333,6 +336,13 @@ begin
     Key := 0;
   end;
   inherited KeyDown(Key, Shift);
+end;
+
+procedure TLaneWindow.Resize;
+begin
+  inherited Resize;
+  if Boxes <> nil then
+    Boxes.Visible := ClientHeight >= Scale96ToFont(BoxesHeight);
 end;
 
 // ---------------------------------------------------------------------------- runs
@@ -548,7 +558,7 @@ begin
     Ended;
   if (State <> nil) and not State.Poll then
     Answered;
-  if (State <> nil) or (Ticks mod LiveTicks <> 0) or not Visible then
+  if (State <> nil) or (Ticks mod LiveTicks <> 0) or not IsVisible then
     Exit;
   if Tabs.TabIndex = Ord(vkLive) then
     Ask(vkLive)

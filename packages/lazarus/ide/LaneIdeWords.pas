@@ -12,6 +12,9 @@ resourcestring
   rsRunProfile = 'Run with profile';
   rsStop = 'Stop';
   rsOpen = 'Open...';
+  rsGoToLine = 'Go to the line';
+  rsOpenAll = 'Open all below';
+  rsCopy = 'Copy';
   rsOpenTitle = 'Open reports of LaneMM';
   rsReports = 'Reports of LaneMM';
   rsCompare = 'Compare with the run before';

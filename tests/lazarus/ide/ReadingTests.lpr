@@ -5,12 +5,14 @@ program ReadingTests;
 
 uses
   Classes, SysUtils, fpcunit, testregistry, consoletestrunner,
-  LaneIdeRows, LaneIdeReports, LaneIdeReading, LaneIdeWords;
+  LaneIdeRows, LaneIdeReports, LaneIdeReading, LaneIdeRuns, LaneIdeWords;
 
 type
   TReadingTests = class(TTestCase)
   private
     Report: TReport;
+    Folder: string;
+    procedure ReadRun;
     procedure ReadLines(const Text: string);
     procedure ReadBroken;
     procedure ReadOther;
@@ -33,6 +35,7 @@ type
     procedure ABrokenFileIsAnError;
     procedure AnotherFormatIsAnError;
     procedure AWrongParentIsAnError;
+    procedure AFileThatIsNoReportHidesNoOther;
     procedure FiftyThousandPlacesAreRows;
     procedure AnEmptyReportSaysWhatToDo;
     procedure AmountsHaveUnits;
@@ -259,6 +262,37 @@ end;
 procedure TReadingTests.AWrongParentIsAnError;
 begin
   AssertException(ELaneIde, @ReadWrongParent);
+end;
+
+procedure WriteFile(const FileName, Text: string);
+var
+  Lines: TStringList;
+begin
+  Lines := TStringList.Create;
+  Lines.Text := Text;
+  Lines.SaveToFile(FileName);
+  Lines.Free;
+end;
+
+procedure TReadingTests.ReadRun;
+begin
+  ReadFolder(Report, Folder, rkLeaks);
+end;
+
+// A run with `leaks`, and the setting `rate` in the box, leaves a profile for another tool, too.
+procedure TReadingTests.AFileThatIsNoReportHidesNoOther;
+begin
+  Folder := NewFolder;
+  WriteFile(Folder + '/Shop_MemoryManager_heap.7.speedscope.json', '{"profiles":[]}');
+  WriteFile(Folder + '/Shop_MemoryManager_leaks.json', Leaks);
+  ReadRun;
+  AssertEquals('a profile for another tool', 1, Report.Views[vkRetained].Root.Count);
+  WriteFile(Folder + '/Shop_MemoryManager_broken.json', '{');
+  FreeAndNil(Report);
+  Report := TReport.Create;
+  AssertException(ELaneIde, @ReadRun);
+  AssertEquals('a broken file', 1, Report.Views[vkRetained].Root.Count);
+  DropFolder(Folder);
 end;
 
 procedure TReadingTests.FiftyThousandPlacesAreRows;

@@ -8,8 +8,8 @@ program WindowTest;
 
 uses
   {$ifdef UNIX} cthreads, {$endif}
-  Interfaces, Classes, SysUtils, Controls, Forms, Graphics, Grids, LCLType, LCLIntf,
-  LaneIdeRows, LaneIdeReports, LaneIdeRuns, LaneIdeWindow, LaneIdeWords;
+  Interfaces, Classes, SysUtils, Controls, Forms, Clipbrd, LCLType, LCLIntf, LMessages,
+  LaneIdeRows, LaneIdeReports, LaneIdeRuns, LaneIdeWindow, LaneIdeWords, LaneIdeUse;
 
 const
   MostMs = 60000;
@@ -65,52 +65,30 @@ begin
 end;
 
 procedure Show;
-var
-  Number: Integer;
 begin
-  for Number := 1 to 5 do
-  begin
-    Application.ProcessMessages;
-    Sleep(20);
-  end;
+  Pause(100);
+end;
+
+function HasEnded: Boolean;
+begin
+  Result := not Window.IsRunning;
 end;
 
 // Runs the program, and waits until its reports are read.
 procedure RunShop(Kind: TRunKind; const Parameters: string);
-var
-  Start: QWord;
 begin
   Host.Parameters := Parameters;
   Window.Run(Kind);
-  Start := GetTickCount64;
-  while Window.IsRunning and (GetTickCount64 - Start < MostMs) do
-  begin
-    Application.ProcessMessages;
-    Sleep(5);
-  end;
-  Check('a run ends: ' + Parameters, not Window.IsRunning);
+  Await(@HasEnded);
+  Check('a run ends: ' + Parameters, HasEnded);
 end;
 
 // Writes what the window shows to a file.
 procedure Picture(const Name: string);
-var
-  Bitmap: TBitmap;
-  Png: TPortableNetworkGraphic;
-  Device: HDC;
 begin
   Show;
-  Bitmap := TBitmap.Create;
-  Png := TPortableNetworkGraphic.Create;
-  Device := GetDC(Window.Handle);
-  try
-    Bitmap.LoadFromDevice(Device);
-    Png.Assign(Bitmap);
-    Png.SaveToFile(IncludeTrailingPathDelimiter(ParamStr(2)) + 'lazarus-ide-' + Name + '.png');
-  finally
-    ReleaseDC(Window.Handle, Device);
-    Png.Free;
-    Bitmap.Free;
-  end;
+  SavePicture(Window.Handle,
+    IncludeTrailingPathDelimiter(ParamStr(2)) + 'lazarus-ide-' + Name + '.png');
 end;
 
 procedure OpenRows(Depth: Integer);
@@ -214,27 +192,21 @@ begin
   Picture('locks');
 end;
 
+function HasGrown: Boolean;
+begin
+  Result := (First(vkLive) <> nil) and (First(vkLive).Amounts[0] > 0);
+end;
+
 procedure TestLive;
-var
-  Start: QWord;
 begin
   Host.Parameters := 'wait';
   Window.Run(rkProfile);
   Window.ShowView(vkLive);
-  Start := GetTickCount64;
-  while ((First(vkLive) = nil) or (First(vkLive).Amounts[0] <= 0))
-    and (GetTickCount64 - Start < MostMs) do
-  begin
-    Application.ProcessMessages;
-    Sleep(5);
-  end;
-  Check('live: what grows comes first: ' + Window.SummaryLabel.Caption,
-    (First(vkLive) <> nil) and (First(vkLive).Amounts[0] > 0));
+  Await(@HasGrown);
+  Check('live: what grows comes first: ' + Window.SummaryLabel.Caption, HasGrown);
   Picture('live');
   Window.Stop;
-  Start := GetTickCount64;
-  while Window.IsRunning and (GetTickCount64 - Start < MostMs) do
-    Application.ProcessMessages;
+  Await(@HasEnded);
   Window.ShowView(vkClasses);
   Check('the reports of a program that was stopped are read', First(vkClasses) <> nil);
 end;
@@ -249,25 +221,22 @@ begin
       Exit(Row[Number]);
 end;
 
+function HoldsOrders: Boolean;
+begin
+  Result := (First(vkHeld) <> nil) and (First(vkHeld).Text = 'variable SHOP.ORDERS');
+end;
+
 // The orders, below the variable that holds them: they grow until they are the most.
 procedure TestHeld;
 var
-  Start: QWord;
   Row: TRow;
   Link: string;
 begin
   Host.Parameters := 'wait';
   Window.Run(rkDebug);
   Window.ShowView(vkHeld);
-  Start := GetTickCount64;
-  while ((First(vkHeld) = nil) or (First(vkHeld).Text <> 'variable SHOP.ORDERS'))
-    and (GetTickCount64 - Start < MostMs) do
-  begin
-    Application.ProcessMessages;
-    Sleep(5);
-  end;
-  Check('what holds memory: a variable comes first: ' + Window.SummaryLabel.Caption,
-    (First(vkHeld) <> nil) and (First(vkHeld).Text = 'variable SHOP.ORDERS'));
+  Await(@HoldsOrders);
+  Check('what holds memory: a variable comes first: ' + Window.SummaryLabel.Caption, HoldsOrders);
   Row := First(vkHeld);
   for Link in TStringArray.Create('Classes.TList', 'Classes.TFPList', 'data', 'Shop.TOrder') do
     if Row <> nil then
@@ -277,9 +246,7 @@ begin
   OpenRows(5);
   Picture('held');
   Window.Stop;
-  Start := GetTickCount64;
-  while Window.IsRunning and (GetTickCount64 - Start < MostMs) do
-    Application.ProcessMessages;
+  Await(@HasEnded);
 end;
 
 procedure TestMany;
@@ -297,6 +264,85 @@ begin
   Host.Parameters := '';
 end;
 
+// Sends what the mouse does, at a place of the grid.
+procedure Press(Message: Cardinal; Place: TPoint);
+begin
+  Window.View.Perform(Message, MK_LBUTTON, MakeLong(Place.X, Place.Y));
+end;
+
+// The second press of a double click is a message of its own.
+procedure DoubleClick(Place: TPoint);
+begin
+  Host.JumpedTo := '';
+  Press(LM_LBUTTONDOWN, Place);
+  Press(LM_LBUTTONUP, Place);
+  Press(LM_LBUTTONDBLCLK, Place);
+  Press(LM_LBUTTONUP, Place);
+end;
+
+// Returns the middle of a cell, or for column 0 of the place of its triangle.
+function PlaceOf(Column, Line: Integer): TPoint;
+begin
+  Result := Window.View.CellRect(Column, Line).CenterPoint;
+  if Column = 0 then
+    Result.X := Window.View.Scale96ToFont(8);
+end;
+
+procedure TestMouse;
+var
+  Before: Integer;
+begin
+  RunShop(rkLeaks, 'sell');
+  DoubleClick(PlaceOf(1, 1));
+  Check('a double click goes to the line: ' + Host.JumpedTo, Pos('Shop.lpr:', Host.JumpedTo) = 1);
+  Before := Window.View.RowsShown;
+  Press(LM_LBUTTONDOWN, PlaceOf(0, 1));
+  Press(LM_LBUTTONUP, PlaceOf(0, 1));
+  Check('a click on a triangle opens the row', Window.View.RowsShown > Before);
+  DoubleClick(PlaceOf(0, 1));
+  Check('a double click on a triangle goes to no line', Host.JumpedTo = '');
+  Before := Window.View.Row;
+  DoubleClick(Point(60, Window.View.ClientHeight - 4));
+  Check('below the last row there is none', (Host.JumpedTo = '') and (Window.View.Row = Before));
+  Press(LM_RBUTTONDOWN, PlaceOf(1, 2));
+  Press(LM_RBUTTONUP, PlaceOf(1, 2));
+  Check('the right button selects a row', Window.View.Row = 2);
+  Window.View.PopupMenu.Items[2].Click;
+  Check('and its menu copies it: ' + Clipboard.AsText,
+    Pos('Classes.TStringList'#9, Clipboard.AsText) = 1);
+  Window.View.Row := 1;
+  Window.View.PopupMenu.Items[1].Click;
+  Check('and opens all below', Window.View.RowsShown > 3);
+end;
+
+procedure Scroll;
+var
+  Wheel: TLMMouseEvent;
+begin
+  Wheel := Default(TLMMouseEvent);
+  Wheel.Msg := LM_MOUSEWHEEL;
+  Wheel.WheelDelta := -120;
+  Window.View.Dispatch(Wheel);
+end;
+
+// As it is where it is docked below an editor.
+procedure TestSmall;
+begin
+  Check('a window has its boxes', Window.SettingsEdit.IsVisible);
+  Window.SetBounds(0, 0, 800, 200);
+  Show;
+  Check('one of little height leaves their place to the rows', not Window.SettingsEdit.IsVisible
+    and (Window.View.ClientHeight > 3 * Window.View.DefaultRowHeight));
+  Scroll;
+  Check('the wheel scrolls, and selects nothing', (Window.View.TopRow > 1) and (Window.View.Row = 1));
+  Window.SetBounds(0, 0, 150, 60);
+  Show;
+  Window.SetBounds(0, 0, 1000, 420);
+  Show;
+  Check('and a larger one has them again', Window.SettingsEdit.IsVisible);
+  Check('without a scroll bar below the columns', Window.View.Height - Window.View.ClientHeight < 10);
+end;
+
 begin
   Application.Initialize;
   Window := TLaneWindow.CreateNew(nil);
@@ -311,6 +357,8 @@ begin
   TestLive;
   TestHeld;
   TestMany;
+  TestMouse;
+  TestSmall;
   Window.Free;
   ExitCode := Ord(Failed > 0);
 end.
