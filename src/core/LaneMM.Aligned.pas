@@ -27,6 +27,10 @@ uses
   LaneMM.Shards, LaneMM.Large, LaneMM.RegionHeaps, LaneMM.Regions, LaneMM.Threads, LaneMM.Walk,
   LaneMM.Purge, LaneMM.Limits, LaneMM.Allocate;
 
+const
+  // An aligned block may have huge pages that is so many times as large as its alignment.
+  LeastShare = 4;
+
 // Splits Span at FirstSlice: returns the rear part as a large block, frees the front part.
 function CutFront(Span: PSpan; FirstSlice: NativeUInt): PSpan;
 begin
@@ -44,7 +48,8 @@ var
   Front: NativeUInt;
   Heap: PHeap;
 begin
-  Result := LargeGet(Size + Alignment - SliceSize);
+  // What is cut off would be backed by huge pages for nothing.
+  Result := LargeGet(Size + Alignment - SliceSize, Size div LeastShare >= Alignment);
   if Result = nil then
     Exit;
   Front := AlignUp(NativeUInt(Result^.Start), Alignment) - NativeUInt(Result^.Start);

@@ -28,7 +28,8 @@ uses
 /// Returns whether the system could ever back a block of Size bytes.
 function LargeIsPossible(Size: NativeUInt): Boolean;
 /// Allocates a block of at least Size bytes, rounded to pages; nil when there is no memory.
-function LargeGet(Size: NativeUInt): PSpan;
+/// MayBeHuge: the block, not a part of it, is used.
+function LargeGet(Size: NativeUInt; MayBeHuge: Boolean = True): PSpan;
 /// Allocates such a block from the runs that the heap keeps; nil if it has none.
 function LargeGetKept(Heap: PHeap; Size: NativeUInt): PSpan;
 /// Makes the run Span, taken and with its Owner and IsZero, a block of at least Size bytes.
@@ -163,13 +164,13 @@ begin
     Result := SlicesFor(Size) * (GrowthFactor - 1);
 end;
 
-function LargeGet(Size: NativeUInt): PSpan;
+function LargeGet(Size: NativeUInt; MayBeHuge: Boolean): PSpan;
 var
   IsHuge: Boolean;
 begin
   if not LargeIsPossible(Size) then
     Exit(nil);
-  IsHuge := HugeIsWanted(SlicesFor(Size));
+  IsHuge := MayBeHuge and HugeIsWanted(SlicesFor(Size));
   Result := ShardsTake(SlicesFor(Size), IsHuge);
   if Result = nil then
     Exit;

@@ -363,29 +363,32 @@ begin
   Result := (0 - NativeUInt(Run^.Start) shr SliceShift) and (HugeSlices - 1);
 end;
 
-// Takes the slices of whole huge pages, SliceCount of them, not backed; nil without memory.
+// Takes the slices of whole huge pages, SliceCount of them, not backed; nil without memory. At the
+// frontier they follow each other: a cold gap would keep them apart when they are free.
 function TakeHugeSlices(First, SliceCount: NativeUInt): PSpan;
 var
   Run: PSpan;
   Skipped: NativeUInt;
 begin
-  Run := TakeFree(First, False, SliceCount, FewTries); // the last time may have left some
-  if (Run <> nil) and (SlicesBefore(Run) <> 0) then
-    ReleaseNew(Run, SliceCount, Run^.Shard)
-  else if Run <> nil then
+  Run := TakeUnbacked(First, SliceCount);
+  if (Run = nil) or (SlicesBefore(Run) = 0) then
     Exit(Run);
-  Run := TakeUnbacked(First, SliceCount + HugeSlices - 1); // has them
-  if Run = nil then
-    Exit(nil);
-  Result := Run;
   Skipped := SlicesBefore(Run);
-  if Skipped <> 0 then
+  if not FrontierGrow(Run + SliceCount, Skipped) then
   begin
-    Result := PartOf(Run, Skipped);
-    ReleaseNew(Run, Skipped, Run^.Shard);
+    ReleaseNew(Run, SliceCount, Run^.Shard);
+    Run := TakeUnbacked(First, SliceCount + HugeSlices - 1); // has them
+    if Run = nil then
+      Exit(nil);
+    Skipped := SlicesBefore(Run);
+    if Skipped < HugeSlices - 1 then
+      ReleaseNew(PartOf(Run, Skipped + SliceCount), HugeSlices - 1 - Skipped, Run^.Shard);
   end;
-  if Skipped < HugeSlices - 1 then
-    ReleaseNew(PartOf(Result, SliceCount), HugeSlices - 1 - Skipped, Result^.Shard);
+  Result := Run;
+  if Skipped = 0 then
+    Exit;
+  Result := PartOf(Run, Skipped);
+  ReleaseNew(Run, Skipped, Run^.Shard);
 end;
 
 // Takes slices from the start of a huge page on. The rest of the last huge page becomes warm; that
@@ -473,11 +476,11 @@ begin
     ShardsPurge(Missing);
 end;
 
-// Purges as many warm slices as a large block has taken of others, where more are warm than in use:
-// what it gives back is warm, too, and would add up while blocks grow and shrink.
+// Purges as many warm slices as were taken of others, where more are warm than in use beside these:
+// what is given back is warm, too, and would add up while blocks grow and shrink.
 procedure Exchange(SliceCount: NativeUInt);
 begin
-  if ShardsWarmSlices > BackedSlices div 2 then
+  if ShardsWarmSlices > NativeUInt(BackedSlices - SliceCount) div 2 then
     ShardsPurge(SliceCount);
 end;
 
@@ -491,6 +494,8 @@ begin
   if (Result = nil) and MakeWay(SliceCount) then
     Result := Take(Home, SliceCount, False);
   Result := Finish(Result, SliceCount, 0);
+  if (Result <> nil) and Result^.IsZero then
+    Exchange(SliceCount);
 end;
 
 function ShardsTakeSpare(SliceCount, SpareCount: NativeUInt): PSpan;

@@ -27,16 +27,18 @@ type
     procedure AlignmentOfAllBlocksHoldsForMovedBlocks;
     procedure TableIsAsBeforeAfterwards;
     procedure SizeOfAnAlignedBlockMayBeThatOfTheRequest;
+    procedure BlockAsLargeAsItsAlignmentGetsNoHugePages;
   end;
 
 implementation
 
 uses
   testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.SizeClasses,
-  LaneMM.Backed, LaneMM.Walk, LaneMM.Threads, LaneMM.Regions, LaneMM.Purge, LaneMM.Aligned;
+  LaneMM.Backed, LaneMM.Shards, LaneMM.Blocks, LaneMM.Walk, LaneMM.Threads, LaneMM.Regions, LaneMM.Purge, LaneMM.Aligned;
 
 const
   MostAlignment = 1024 * 1024;
+  UseFrom = 3; // as in LaneMM.Huge
   Sizes: array[0..15] of NativeUInt = (0, 1, 16, 17, 33, 65, 100, 500, 1000, 2049, 8191, 20000, 65536,
     65537, 300000, 3000000);
 
@@ -281,6 +283,28 @@ begin
     FreeMem(P);
     Alignment := Alignment * 2;
   end;
+end;
+
+// They would back what is cut off, too.
+procedure TAlignedTests.BlockAsLargeAsItsAlignmentGetsNoHugePages;
+const
+  Size = HugeSlices * SliceSize;
+var
+  Kept: NativeUInt;
+  P: Pointer;
+  IsHuge: Boolean;
+begin
+  Kept := Process.HugeFrom;
+  ShardsPurge(AllSlices);
+  Process.HugeFrom := 1;
+  Process.LargeProbe := nil;
+  Process.LargeDensity := UseFrom;
+  P := AlignedGet(Size, Size);
+  Process.HugeFrom := Kept;
+  Process.LargeDensity := 0;
+  IsHuge := BlockSpan(P)^.IsHuge;
+  FreeMem(P);
+  AssertFalse('huge pages', IsHuge);
 end;
 
 initialization

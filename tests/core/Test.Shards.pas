@@ -36,6 +36,7 @@ type
     procedure ReleaseUnderATakenLockIsNotForgotten;
     procedure VisitSeesEachSpanInUseOnce;
     procedure PurgeTakesNoMoreThanAsked;
+    procedure RunsThatNoWarmOneServesTakeNoMoreMemory;
     procedure MemoryInSteadyUseIsNotIdle;
     procedure PurgeGivesMemoryBack;
     {$ifdef LINUX}
@@ -44,6 +45,7 @@ type
     procedure LongSpanTakesNoHugePage;
     procedure SlicesOfAHugePageAreZeros;
     procedure HugePagesLieSideBySide;
+    procedure RunsOfHugePagesFollowEachOther;
     procedure SparseThreadTakesNoHugePage;
     procedure SparseProcessTakesNoHugePage;
     procedure ProcessOfLittleMemoryTakesNoHugePage;
@@ -379,6 +381,35 @@ begin
   AtLeast(60, ShardsWarmSlices, 'warm slices');
 end;
 
+procedure TShardsTests.RunsThatNoWarmOneServesTakeNoMoreMemory;
+const
+  Part = 64;
+  Longer = 4 * Part;
+var
+  Parts, Walls: array of PSpan;
+  Index: Integer;
+  Before: NativeUInt;
+  Span: PSpan;
+begin
+  ShardsPurge(AllSlices);
+  // As few that all but the walls are a little more than is in use.
+  SetLength(Parts, BackedSlices div (Part - 2) + 1);
+  SetLength(Walls, Length(Parts));
+  for Index := 0 to High(Parts) do
+  begin
+    Parts[Index] := Take(Part);
+    Walls[Index] := ShardsSplit(Parts[Index], Part - 1);
+  end;
+  for Index := 0 to High(Parts) do
+    ShardsRelease(Parts[Index]);
+  Before := BackedSlices;
+  Span := Take(Longer);
+  AtMost(Before, BackedSlices, 'backed slices');
+  ShardsRelease(Span);
+  for Index := 0 to High(Walls) do
+    ShardsRelease(Walls[Index]);
+end;
+
 procedure TShardsTests.MemoryInSteadyUseIsNotIdle;
 var
   Turn: Integer;
@@ -481,6 +512,36 @@ begin
   AtMost(HugeSlices * (PageCount + PageCount div 4), FrontierSlices - Before, 'new slices');
   for Index := 0 to High(Spans) do
     ShardsRelease(Spans[Index]);
+end;
+
+// With a cold gap between them, neither would serve a longer block when both are free.
+procedure TShardsTests.RunsOfHugePagesFollowEachOther;
+const
+  RunSlices = 2 * HugeSlices;
+  Runs = 6; // some may be the first of an arena
+var
+  Spans: array of PSpan;
+  Before, Kept: NativeUInt;
+  Index, Neighbours: Integer;
+begin
+  Spans := nil;
+  Kept := Process.HugeFrom;
+  Process.HugeFrom := 1;
+  ShardsPurge(AllSlices);
+  Before := FrontierSlices;
+  repeat // until no run is long enough
+    Insert(ShardsTake(RunSlices), Spans, Length(Spans));
+  until FrontierSlices > Before;
+  Insert(ShardsTake(RunSlices + 1), Spans, Length(Spans)); // the next one begins in a huge page
+  for Index := 1 to Runs do
+    Insert(ShardsTake(RunSlices, True), Spans, Length(Spans));
+  Process.HugeFrom := Kept;
+  Neighbours := 0;
+  for Index := Length(Spans) - Runs + 1 to High(Spans) do
+    Inc(Neighbours, Ord(Spans[Index] = Spans[Index - 1] + RunSlices));
+  for Index := 0 to High(Spans) do
+    ShardsRelease(Spans[Index]);
+  AtLeast(Runs - 3, Neighbours, 'runs right behind the one before');
 end;
 
 procedure TShardsTests.SparseThreadTakesNoHugePage;
