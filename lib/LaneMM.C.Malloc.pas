@@ -59,9 +59,9 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Regions,
-  LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Aligned, LaneMM.Free, LaneMM.Resize,
-  LaneMM.Walk, LaneMM.AlignedBlocks, LaneMM.C.Errno, LaneMM.C.Families, LaneMM.C.Foreign,
-  LaneMM.C.Manager, LaneMM.C.Start;
+  LaneMM.Foreign, LaneMM.Blocks, LaneMM.Large, LaneMM.Purge, LaneMM.Allocate, LaneMM.Aligned,
+  LaneMM.Free, LaneMM.Resize, LaneMM.Walk, LaneMM.AlignedBlocks, LaneMM.C.Errno, LaneMM.C.Families,
+  LaneMM.C.Foreign, LaneMM.C.Manager, LaneMM.C.Start;
 
 const
   MaxAlignment = NativeUInt(1) shl (SizeOf(NativeUInt) * 8 - 1);
@@ -228,15 +228,32 @@ begin
     RegionReturn(Before);
 end;
 
-// Resizes in place unless that would waste half of the block. A block that grows gets no spare
-// bytes: programs in C request the capacity that they want. One of another region than the thread
-// is in moves there.
+// Returns whether a large block wastes a slice and an eighth of it with Size bytes.
+function IsTooLong(P: Pointer; Usable, Size: NativeUInt): Boolean;
+begin
+  Result := (Size > MaxClassSize) and (Usable >= Size + SliceSize) and (Usable - Size > Usable div 8)
+    and not (ltRegion in BlockSpan(P)^.Traits);
+end;
+
+// Shortens a large block in place.
+function ShortenBlock(P: Pointer; Size: NativeUInt): Pointer;
+begin
+  LargeShrink(BlockSpan(P), Size);
+  PurgeNotify;
+  Result := P;
+end;
+
+// Resizes in place unless that would waste half of a small block, or a part of a large one. A block
+// that grows gets no spare bytes: programs in C request the capacity that they want. One of another
+// region than the thread is in moves there.
 function ReallocBlock(P: Pointer; Size: NativeUInt): Pointer;
 var
   Usable: NativeUInt;
 begin
   Usable := BlockUsableSize(P);
-  if (Size <= Usable) and ((Size >= Usable div 2) or (Usable <= MostTiny)) then
+  if IsTooLong(P, Usable, Size) then
+    Result := ShortenBlock(P, Size)
+  else if (Size <= Usable) and ((Size >= Usable div 2) or (Usable <= MostTiny)) then
     Result := P
   else if (Usable > MaxClassSize) and (Size > MaxClassSize)
     or BlockIsElsewhere(P, OsThreadHeap) then

@@ -102,6 +102,21 @@ static void test_realloc(void) {
   free(least);
 }
 
+/* A large block that shrinks gives back what it does not need, and stays where it is. */
+static void test_shorter(void) {
+  enum { LONG = 8 << 20, SHORT = LONG / 10 * 3, NEARLY = LONG - 1000 };
+  char *block = malloc(LONG);
+  memset(block, 5, LONG);
+  char *same = realloc(block, NEARLY);
+  promise("realloc leaves a large block that shrinks a little as it is",
+          same == block && malloc_usable_size(same) >= LONG);
+  char *shorter = realloc(same, SHORT);
+  promise("realloc shortens a large block in place",
+          shorter == block && malloc_usable_size(shorter) < SHORT + (64 << 10)
+              && shorter[0] == 5 && shorter[SHORT - 1] == 5);
+  free(shorter);
+}
+
 static void test_reallocarray(void) {
   void *block = reallocarray(NULL, 10, 10);
   content_write(block, 100, 2);
@@ -231,6 +246,7 @@ int main(void) {
   test_malloc();
   test_calloc();
   test_realloc();
+  test_shorter();
   test_reallocarray();
   test_posix_memalign();
   test_free_sized();
