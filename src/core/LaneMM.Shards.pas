@@ -477,7 +477,7 @@ begin
 end;
 
 // Purges as many warm slices as were taken of others, where more are warm than in use beside these:
-// what is given back is warm, too, and would add up while blocks grow and shrink.
+// freed memory is warm, too, and would add up while blocks grow and shrink.
 procedure Exchange(SliceCount: NativeUInt);
 begin
   if ShardsWarmSlices > NativeUInt(BackedSlices - SliceCount) div 2 then
