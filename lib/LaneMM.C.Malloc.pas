@@ -228,11 +228,16 @@ begin
     RegionReturn(Before);
 end;
 
-// Returns whether a large block wastes a slice and an eighth of it with Size bytes.
+// Returns whether a large block wastes half of it with Size bytes. One of a region stays: its limit
+// counts what it has.
 function IsTooLong(P: Pointer; Usable, Size: NativeUInt): Boolean;
+var
+  Span: PSpan;
 begin
-  Result := (Size > MaxClassSize) and (Usable >= Size + SliceSize) and (Usable - Size > Usable div 8)
-    and not (ltRegion in BlockSpan(P)^.Traits);
+  if (Size <= MaxClassSize) or (Size >= Usable div 2) then
+    Exit(False);
+  Span := BlockSpan(P);
+  Result := (Span <> nil) and (Span^.Kind = skLarge) and not (ltRegion in Span^.Traits);
 end;
 
 // Shortens a large block in place.
@@ -243,9 +248,9 @@ begin
   Result := P;
 end;
 
-// Resizes in place unless that would waste half of a small block, or a part of a large one. A block
-// that grows gets no spare bytes: programs in C request the capacity that they want. One of another
-// region than the thread is in moves there.
+// Resizes in place unless that would waste half of the block. A small block that grows gets no spare
+// bytes: programs in C request the capacity that they want. One of another region than the thread is
+// in moves there.
 function ReallocBlock(P: Pointer; Size: NativeUInt): Pointer;
 var
   Usable: NativeUInt;

@@ -102,19 +102,30 @@ static void test_realloc(void) {
   free(least);
 }
 
-/* A large block that shrinks gives back what it does not need, and stays where it is. */
+/* A large block that shrinks below half gives back what it does not need, and stays where it is. */
 static void test_shorter(void) {
-  enum { LONG = 8 << 20, SHORT = LONG / 10 * 3, NEARLY = LONG - 1000 };
+  enum { LONG = 8 << 20, SHORT = LONG / 10 * 3, MOST = LONG / 2, STEP = 64 << 10 };
   char *block = malloc(LONG);
   memset(block, 5, LONG);
-  char *same = realloc(block, NEARLY);
-  promise("realloc leaves a large block that shrinks a little as it is",
+  char *same = realloc(block, MOST);
+  promise("realloc leaves a large block that shrinks to half as it is",
           same == block && malloc_usable_size(same) >= LONG);
+  int is_kept = 1;
+  for (int i = 0; i < TOO_BIG; i++)
+    is_kept &= says_no_memory(realloc(same, too_big[i]));
+  promise("realloc of a large block to a size beyond all memory says ENOMEM and keeps it",
+          is_kept && same[0] == 5 && malloc_usable_size(same) >= LONG);
   char *shorter = realloc(same, SHORT);
   promise("realloc shortens a large block in place",
-          shorter == block && malloc_usable_size(shorter) < SHORT + (64 << 10)
-              && shorter[0] == 5 && shorter[SHORT - 1] == 5);
+          shorter == block && malloc_usable_size(shorter) < SHORT + STEP && shorter[0] == 5
+              && shorter[SHORT - 1] == 5);
   free(shorter);
+  char *growing = malloc(1 << 20);
+  growing = realloc(growing, (1 << 20) + STEP);
+  size_t usable = malloc_usable_size(growing);
+  growing = realloc(growing, (1 << 20) + 2 * STEP);
+  promise("realloc leaves a block that grows the room it has", malloc_usable_size(growing) >= usable);
+  free(growing);
 }
 
 static void test_reallocarray(void) {

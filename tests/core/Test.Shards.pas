@@ -389,11 +389,12 @@ var
   Parts, Walls: array of PSpan;
   Index: Integer;
   Before: NativeUInt;
-  Span: PSpan;
+  Used, Span: PSpan;
 begin
   ShardsPurge(AllSlices);
+  Used := Take(2 * Longer); // a program of little memory has too few parts otherwise
   // As few that all but the walls are a little more than is in use.
-  SetLength(Parts, BackedSlices div (Part - 2) + 1);
+  SetLength(Parts, (BackedSlices + Part) div (Part - 2) + 1);
   SetLength(Walls, Length(Parts));
   for Index := 0 to High(Parts) do
   begin
@@ -406,6 +407,7 @@ begin
   Span := Take(Longer);
   AtMost(Before, BackedSlices, 'backed slices');
   ShardsRelease(Span);
+  ShardsRelease(Used);
   for Index := 0 to High(Walls) do
     ShardsRelease(Walls[Index]);
 end;
@@ -518,11 +520,12 @@ end;
 procedure TShardsTests.RunsOfHugePagesFollowEachOther;
 const
   RunSlices = 2 * HugeSlices;
-  Runs = 6; // some may be the first of an arena
+  Runs = 6;
 var
   Spans: array of PSpan;
   Before, Kept: NativeUInt;
   Index, Neighbours: Integer;
+  Arena: PArena;
 begin
   Spans := nil;
   Kept := Process.HugeFrom;
@@ -532,7 +535,11 @@ begin
   repeat // until no run is long enough
     Insert(ShardsTake(RunSlices), Spans, Length(Spans));
   until FrontierSlices > Before;
-  Insert(ShardsTake(RunSlices + 1), Spans, Length(Spans)); // the next one begins in a huge page
+  repeat // until the next one would begin in a huge page
+    Insert(ShardsTake(RunSlices + 1), Spans, Length(Spans));
+  until NativeUInt(Spans[High(Spans)]^.Start + (RunSlices + 1) * SliceSize)
+    mod (HugeSlices * SliceSize) <> 0;
+  Arena := NewestArena;
   for Index := 1 to Runs do
     Insert(ShardsTake(RunSlices, True), Spans, Length(Spans));
   Process.HugeFrom := Kept;
@@ -541,7 +548,8 @@ begin
     Inc(Neighbours, Ord(Spans[Index] = Spans[Index - 1] + RunSlices));
   for Index := 0 to High(Spans) do
     ShardsRelease(Spans[Index]);
-  AtLeast(Runs - 3, Neighbours, 'runs right behind the one before');
+  if NewestArena = Arena then // the end of one that cannot grow may have a run beside huge pages
+    Same(Runs - 1, Neighbours, 'runs right behind the one before');
 end;
 
 procedure TShardsTests.SparseThreadTakesNoHugePage;
