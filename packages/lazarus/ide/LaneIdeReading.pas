@@ -305,9 +305,7 @@ begin
   Root := TRow.Create;
   try
     AddRetainerTree(Root, Json.Arrays['retainerTree'], Json.Arrays['groups']);
-    Root.OpenAs(View.Root);
-    View.Root.Free;
-    View.Root := Root;
+    View.TakeRows(Root);
     Root := nil;
   finally
     Root.Free;
@@ -709,9 +707,7 @@ begin
       SizeText(Totals.Get('usedBytes', Int64(0))), CountText(Totals.Get('blocks', Int64(0))),
       SizeText(Totals.Get('committedBytes', Int64(0))),
       SizeText(Totals.Get('peakBytes', Int64(0)))]);
-    Root.OpenAs(View.Root);
-    View.Root.Free;
-    View.Root := Root;
+    View.TakeRows(Root);
     Root := nil;
   finally
     Root.Free;

@@ -45,55 +45,37 @@ uses
   LaneIdeWords;
 
 constructor TReport.Create;
+const
+  Empty: array[TViewKind] of PResStringRec = (@rsRunLeaksFirst, @rsRunLeaksFirst, @rsRunDebugFirst,
+    @rsRunProfileFirst, @rsRunProfileFirst, @rsRunProfileFirst, @rsRunProfileFirst, @rsNoLive,
+    @rsNoLive, @rsNoOutput);
+var
+  Kind: TViewKind;
+  Bytes, Blocks, Retained, Allocated, Allocations: TColumn;
 begin
   IsEmpty := True;
-  Views[vkRetained] := TView.Create(rsRetained, rsClass);
-  Views[vkRetained].AddColumn(rsRetainedBytes, auBytes);
-  Views[vkRetained].AddColumn(rsBytes, auBytes);
-  Views[vkRetained].AddColumn(rsBlocks, auCount);
-  Views[vkRetained].Advice := rsRunLeaksFirst;
-  Views[vkLeakLines] := TView.Create(rsLeakLines, rsRoutine);
-  Views[vkLeakLines].AddColumn(rsBytes, auBytes);
-  Views[vkLeakLines].AddColumn(rsBlocks, auCount);
-  Views[vkLeakLines].Advice := rsRunLeaksFirst;
-  Views[vkErrors] := TView.Create(rsErrors, rsError);
-  Views[vkErrors].Advice := rsRunDebugFirst;
-  Views[vkClasses] := TView.Create(rsClasses, rsClass);
-  Views[vkLines] := TView.Create(rsLines, rsRoutine);
-  Views[vkClasses].AddColumn(rsBytes, auBytes);
-  Views[vkClasses].AddColumn(rsBlocks, auCount);
-  Views[vkClasses].AddColumn(rsAllocatedBytes, auBytes);
-  Views[vkClasses].AddColumn(rsAllocatedBlocks, auCount);
-  Views[vkLines].AddColumn(rsBytes, auBytes);
-  Views[vkLines].AddColumn(rsBlocks, auCount);
-  Views[vkLines].AddColumn(rsPeakBytes, auBytes);
-  Views[vkLines].AddColumn(rsAllocatedBytes, auBytes);
-  Views[vkLines].AddColumn(rsAllocatedBlocks, auCount);
-  Views[vkGrowth] := TView.Create(rsGrowth, rsWhat);
-  Views[vkGrowth].AddColumn(rsCopiedBytes, auBytes);
-  Views[vkGrowth].AddColumn(rsResizes, auCount);
+  Bytes := BytesColumn(rsBytes);
+  Blocks := CountColumn(rsBlocks);
+  Retained := BytesColumn(rsRetainedBytes);
+  Allocated := BytesColumn(rsAllocatedBytes);
+  Allocations := CountColumn(rsAllocatedBlocks);
+  Views[vkRetained] := TView.Create(rsRetained, rsClass, [Retained, Bytes, Blocks]);
+  Views[vkLeakLines] := TView.Create(rsLeakLines, rsRoutine, [Bytes, Blocks]);
+  Views[vkErrors] := TView.Create(rsErrors, rsError, []);
+  Views[vkClasses] := TView.Create(rsClasses, rsClass, [Bytes, Blocks, Allocated, Allocations]);
+  Views[vkLines] := TView.Create(rsLines, rsRoutine,
+    [Bytes, Blocks, BytesColumn(rsPeakBytes), Allocated, Allocations]);
+  Views[vkGrowth] := TView.Create(rsGrowth, rsWhat,
+    [BytesColumn(rsCopiedBytes), CountColumn(rsResizes)]);
   Views[vkGrowth].NoteTitle := rsNote;
-  Views[vkLocks] := TView.Create(rsLocks, rsRoutine);
-  Views[vkLocks].AddColumn(rsEvents, auCount);
-  Views[vkLocks].AddColumn(rsRemoteFrees, auCount);
-  Views[vkLocks].AddColumn(rsTakenLocks, auCount);
+  Views[vkLocks] := TView.Create(rsLocks, rsRoutine,
+    [CountColumn(rsEvents), CountColumn(rsRemoteFrees), CountColumn(rsTakenLocks)]);
   Views[vkLocks].NoteTitle := rsNote;
-  Views[vkClasses].Advice := rsRunProfileFirst;
-  Views[vkLines].Advice := rsRunProfileFirst;
-  Views[vkGrowth].Advice := rsRunProfileFirst;
-  Views[vkLocks].Advice := rsRunProfileFirst;
-  Views[vkLive] := TView.Create(rsLive, rsWhat);
-  Views[vkLive].AddColumn(rsGrowthBytes, auBytes);
-  Views[vkLive].AddColumn(rsBytes, auBytes);
-  Views[vkLive].AddColumn(rsBlocks, auCount);
-  Views[vkLive].Advice := rsNoLive;
-  Views[vkHeld] := TView.Create(rsHeld, rsClass);
-  Views[vkHeld].AddColumn(rsRetainedBytes, auBytes);
-  Views[vkHeld].AddColumn(rsBytes, auBytes);
-  Views[vkHeld].AddColumn(rsBlocks, auCount);
-  Views[vkHeld].Advice := rsNoLive;
-  Views[vkOutput] := TView.Create(rsOutput, rsText);
-  Views[vkOutput].Advice := rsNoOutput;
+  Views[vkLive] := TView.Create(rsLive, rsWhat, [BytesColumn(rsGrowthBytes), Bytes, Blocks]);
+  Views[vkHeld] := TView.Create(rsHeld, rsClass, [Retained, Bytes, Blocks]);
+  Views[vkOutput] := TView.Create(rsOutput, rsText, []);
+  for Kind in TViewKind do
+    Views[Kind].Advice := LoadResString(Empty[Kind]);
 end;
 
 destructor TReport.Destroy;

@@ -69,14 +69,19 @@ type
     Root: TRow;
     Summary: string;           // above the rows
     Advice: string;            // what to do where there are no rows
-    constructor Create(const ViewTitle, FirstTitle: string);
+    constructor Create(const ViewTitle, FirstTitle: string; const Amounts: array of TColumn);
     destructor Destroy; override;
-    procedure AddColumn(const ColumnTitle: string; AmountUnit: TAmountUnit);
+    /// Replaces the rows; what was open stays so.
+    procedure TakeRows(NewRoot: TRow);
     /// Returns a view with the changes of the amounts from Before to this one. Rows of the same name
     /// and place are compared; those that have not changed are left out.
     function Since(Before: TView): TView;
   end;
 
+/// Returns a column of bytes.
+function BytesColumn(const Title: string): TColumn;
+/// Returns a column of numbers.
+function CountColumn(const Title: string): TColumn;
 /// Returns `1.5 MB`; up to 9,999 bytes without rounding.
 function BytesText(Bytes: Int64): string;
 /// Returns `12,345`.
@@ -256,10 +261,15 @@ end;
 
 // ---------------------------------------------------------------------------- views
 
-constructor TView.Create(const ViewTitle, FirstTitle: string);
+constructor TView.Create(const ViewTitle, FirstTitle: string; const Amounts: array of TColumn);
+var
+  Number: Integer;
 begin
   Title := ViewTitle;
   RowTitle := FirstTitle;
+  SetLength(Columns, Length(Amounts));
+  for Number := 0 to High(Amounts) do
+    Columns[Number] := Amounts[Number];
   Root := TRow.Create;
 end;
 
@@ -269,11 +279,11 @@ begin
   inherited Destroy;
 end;
 
-procedure TView.AddColumn(const ColumnTitle: string; AmountUnit: TAmountUnit);
+procedure TView.TakeRows(NewRoot: TRow);
 begin
-  SetLength(Columns, Length(Columns) + 1);
-  Columns[High(Columns)].Title := ColumnTitle;
-  Columns[High(Columns)].AmountUnit := AmountUnit;
+  NewRoot.OpenAs(Root);
+  Root.Free;
+  Root := NewRoot;
 end;
 
 // Adds to Into what has changed from Before to After below it; each of both may be nil.
@@ -329,13 +339,24 @@ end;
 
 function TView.Since(Before: TView): TView;
 begin
-  Result := TView.Create(Title, RowTitle);
+  Result := TView.Create(Title, RowTitle, Columns);
   Result.NoteTitle := NoteTitle;
-  Result.Columns := Copy(Columns);
   AddChanges(Result.Root, Before.Root, Root);
 end;
 
 // ---------------------------------------------------------------------------- amounts
+
+function BytesColumn(const Title: string): TColumn;
+begin
+  Result.Title := Title;
+  Result.AmountUnit := auBytes;
+end;
+
+function CountColumn(const Title: string): TColumn;
+begin
+  Result.Title := Title;
+  Result.AmountUnit := auCount;
+end;
 
 function CountText(Count: Int64): string;
 var

@@ -197,12 +197,18 @@ begin
   Result := (First(vkLive) <> nil) and (First(vkLive).Amounts[0] > 0);
 end;
 
-procedure TestLive;
+// Starts the program that waits, and waits until a view of it shows what it should.
+procedure Watch(Run: TRunKind; Kind: TViewKind; IsMet: TCondition);
 begin
   Host.Parameters := 'wait';
-  Window.Run(rkProfile);
-  Window.ShowView(vkLive);
-  Await(@HasGrown);
+  Window.Run(Run);
+  Window.ShowView(Kind);
+  Await(IsMet);
+end;
+
+procedure TestLive;
+begin
+  Watch(rkProfile, vkLive, @HasGrown);
   Check('live: what grows comes first: ' + Window.SummaryLabel.Caption, HasGrown);
   Picture('live');
   Window.Stop;
@@ -232,10 +238,7 @@ var
   Row: TRow;
   Link: string;
 begin
-  Host.Parameters := 'wait';
-  Window.Run(rkDebug);
-  Window.ShowView(vkHeld);
-  Await(@HoldsOrders);
+  Watch(rkDebug, vkHeld, @HoldsOrders);
   Check('what holds memory: a variable comes first: ' + Window.SummaryLabel.Caption, HoldsOrders);
   Row := First(vkHeld);
   for Link in TStringArray.Create('Classes.TList', 'Classes.TFPList', 'data', 'Shop.TOrder') do
