@@ -65,6 +65,7 @@ type
     procedure ReadGrowth;
     procedure Answered;
     procedure SetState;
+    procedure FitHeight;
     function Current: TReport;
     procedure TakeReport(NewReport: TReport);
   protected
@@ -104,7 +105,7 @@ uses
 const
   TickMs = 100;
   LiveTicks = 10;   // a second
-  BoxesHeight = 240;   // of the window: below it the boxes leave their place to the rows
+  BoxesHeight = 240;   // of the window: below it boxes and summary leave their place to the rows
   ViewKeys = 10;    // from 1 to 9, and 0: as many as there are views
 
 function FindTool: string;
@@ -279,7 +280,7 @@ begin
   Summary.Caption := Shown.Summary;
   if (Shown.Summary = '') and (Change <> nil) then
     Summary.Caption := Change.Head;
-  Summary.Visible := Summary.Caption <> '';
+  FitHeight;
   Advice.Caption := Shown.Advice;
   if CompareBox.Checked and (Change = nil) then
     Advice.Caption := rsRunTwice;
@@ -341,8 +342,15 @@ end;
 procedure TLaneWindow.Resize;
 begin
   inherited Resize;
-  if Boxes <> nil then
-    Boxes.Visible := ClientHeight >= Scale96ToFont(BoxesHeight);
+  if Status <> nil then // all controls are there
+    FitHeight;
+end;
+
+// Without much height the rows come first.
+procedure TLaneWindow.FitHeight;
+begin
+  Boxes.Visible := ClientHeight >= Scale96ToFont(BoxesHeight);
+  Summary.Visible := Boxes.Visible and (Summary.Caption <> '');
 end;
 
 // ---------------------------------------------------------------------------- runs

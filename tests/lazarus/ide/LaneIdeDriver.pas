@@ -237,12 +237,14 @@ begin
   ShowWindow;
   Check('the window is docked beside the messages',
     IsDocked and (TheWindow.Parent.Parent is TCustomPage));
-  Splitter := ThePages.ControlOrigin + Point(ThePages.Width div 2, -6);
-  Drag(Splitter, Splitter - Point(0, 150));
   TheWindow.SettingsEdit.Text := 'rate=1'; // that of an earlier run with profile
   TheWindow.Run(rkLeaks);
   Check('the project is built and runs: ' + TheWindow.StatusLine.SimpleText, TheWindow.IsRunning);
   Await(@HasEnded);
+  Check('and has place for the head and two rows',
+    TheWindow.View.ClientHeight >= 3 * TheWindow.View.DefaultRowHeight);
+  Splitter := ThePages.ControlOrigin + Point(ThePages.Width div 2, -6);
+  Drag(Splitter, Splitter - Point(0, 150));
   UseMouse;
   Rows := TheWindow.View.RowsShown;
   TheWindow.Close;
@@ -251,6 +253,10 @@ begin
   ShowWindow;
   Check('and comes back there, with its rows', IsDocked and (TheWindow.Parent.Parent is TCustomPage)
     and (TheWindow.View.RowsShown = Rows));
+  ThePages.PageIndex := 0;
+  Pause(200);
+  Check('behind the messages it is not visible, and asks no program', not TheWindow.IsVisible);
+  ShowWindow;
   DockAgain;
 end;
 

@@ -335,14 +335,15 @@ begin
   Window.SetBounds(0, 0, 800, 200);
   Show;
   Check('one of little height leaves their place to the rows', not Window.SettingsEdit.IsVisible
-    and (Window.View.ClientHeight > 3 * Window.View.DefaultRowHeight));
+    and not Window.SummaryLabel.IsVisible and (Window.View.ClientHeight > 4 * Window.View.DefaultRowHeight));
   Scroll;
   Check('the wheel scrolls, and selects nothing', (Window.View.TopRow > 1) and (Window.View.Row = 1));
   Window.SetBounds(0, 0, 150, 60);
   Show;
   Window.SetBounds(0, 0, 1000, 420);
   Show;
-  Check('and a larger one has them again', Window.SettingsEdit.IsVisible);
+  Check('and a larger one has them again', Window.SettingsEdit.IsVisible
+    and Window.SummaryLabel.IsVisible);
   Check('without a scroll bar below the columns', Window.View.Height - Window.View.ClientHeight < 10);
 end;
 
