@@ -15,7 +15,7 @@ interface
 
 /// Allocates at least Size bytes at a multiple of Alignment, a power of two.
 function AlignedGet(Alignment, Size: NativeUInt): Pointer;
-/// AlignedGet, where another block P belongs to: in its region, or in none. P may be nil.
+/// AlignedGet in the region of another block P, or in none if P is in none. P may be nil.
 function AlignedGetBeside(P: Pointer; Alignment, Size: NativeUInt): Pointer;
 /// Returns the size that is requested for such a block, with an alignment of at most SliceSize.
 function AlignedRequest(Alignment, Size: NativeUInt): NativeUInt;

@@ -34,12 +34,12 @@ function FrontierTake(SliceCount: NativeUInt; out Tail: PSpan; out TailCount: Na
 function FrontierGrow(SpanEnd: PSpan; SliceCount: NativeUInt): Boolean;
 /// Returns arena number Index, or nil: there are no more.
 function FrontierArena(Index: NativeUInt): PArena; inline;
-/// Returns whether slices that were never used are to be taken last: a program that lacks addresses
-/// before it lacks memory has used many, or was refused some. An old value decides for one request
-/// more.
+/// Returns whether slices that were never used are to be taken last: because a program that lacks
+/// addresses before it lacks memory has used many, or was refused some. An old value decides for
+/// one request more.
 function FrontierIsScarce: Boolean;
-/// Returns whether the system could back a block of Size bytes when the process began. It would
-/// find out that it cannot when the block is touched, and end some program.
+/// Returns whether the system could back a block of Size bytes when the process began. If not, it
+/// would find out only when the block is touched, and end some program.
 function FrontierCanBack(Size: NativeUInt): Boolean;
 /// Returns the number of slices that all arenas have handed out.
 function FrontierSlices: NativeUInt;

@@ -40,7 +40,7 @@ procedure AcquireFence; {$ifdef LANEMM_X86} inline; {$endif}
 procedure ReleaseFence; {$ifdef LANEMM_X86} inline; {$endif}
 /// Hints to the CPU that this thread spins.
 procedure SpinHint;
-/// A place between two plain accesses that other threads may see apart: there, too, a build with
+/// Marks a place where other threads may see two plain accesses apart: there, too, a build with
 /// LANEMM_YIELD calls Hooks.Yield. In other builds it does nothing.
 procedure YieldPoint; {$ifndef LANEMM_YIELD} inline; {$endif}
 

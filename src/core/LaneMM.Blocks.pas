@@ -2,7 +2,7 @@
 //
 // Owns:       nothing.
 // Invariants: any pointer is compared with address ranges before it is dereferenced. The check for
-//             a free block reads the block's first word, then, where this is a free block's, the
+//             a free block reads the block's first word and, if it is that of a free block, the
 //             lists: what a program left in a block in use never makes it free (see LaneMM.Span).
 // Callers:    any thread.
 unit LaneMM.Blocks;

@@ -9,9 +9,9 @@
 //             its free takes the slow path when the span has become roomy: an eighth of its blocks
 //             is free or, if its own heap has filled it, three quarters. From then on the span is
 //             among the first of its queue, and Bias is 0. Of these a heap keeps one of each
-//             class; it leaves the others to Process.Abandoned, so to all.
-//             So memory that is freed is not held by the thread that freed it, also if it sleeps
-//             for ever. In a program whose threads have never been more than one all stay.
+//             class; it leaves the others to Process.Abandoned, where any thread may take them.
+//             So memory is not held by the thread that freed it, even if that sleeps for ever. In
+//             a program that never had two threads all spans stay.
 // Sweeps:     a queued span becomes empty by a free of another thread, which requests a sweep, or
 //             by one of its owner, which does not know how many blocks others have freed. So a
 //             sweep that finds such blocks adds AwaitsFree to Owner: the owner's next free takes
@@ -20,7 +20,7 @@
 //             comes a whole delay of the purge thread after this one.
 // Callers:    the heap's thread; HeapSweep: any thread. For Process.Abandoned: any
 //             thread.
-// Long lists: a call of GetMem or FreeMem looks at MostAtOnce spans, or about: the rest of Taken
+// Long lists: a call of GetMem or FreeMem looks at about MostAtOnce spans: the rest of Taken
 //             waits in Arriving, a sweep goes on where it ended (SweepAt). The purge thread,
 //             ProcessTrim and the end of a thread do all at once.
 // Progress:   no routine waits. A thread that finds the lock of a heap taken leaves the spans on

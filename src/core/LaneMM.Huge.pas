@@ -5,15 +5,15 @@
 //             out: how many of the carved pages hold a word that is not 0. A program that takes
 //             buffers and fills part of each has few of them, and huge pages would back the rest.
 //             The answer holds until the process has an eighth more or less memory. The system is
-//             not asked (mincore): a sandbox may end a process for that. It may for no madvise,
+//             not asked (mincore): a sandbox may end a process for that. It ends none for madvise,
 //             which reports pages that the program has protected (OsCanRead).
 // Large:      large blocks get huge pages where such blocks are used densely. LargeProbe is one
 //             without huge pages, whose density is measured when another block is taken, and when
 //             it is freed. Each dense one counts LargeDensity up; one that is freed sparse clears
 //             it. From UseFrom on blocks that are not backed yet get huge pages, each of which
 //             counts up, too; at NextProbe one gets none in its first HugeSlices, and is the next
-//             probe. Until one was sparse or UseFrom is reached, each new block that is freed is
-//             measured. Zeros alone count as dense unless AllocMem or calloc took the block: the
+//             probe. Until one was sparse or UseFrom is reached, each new block is measured when
+//             it is freed. Zeros alone count as dense unless AllocMem or calloc took the block: the
 //             program has filled it with them, or has not touched it, and huge pages would have
 //             backed nothing.
 // Limits:     otherwise a page of zeros counts as one that was never touched.

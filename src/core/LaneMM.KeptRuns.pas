@@ -34,8 +34,8 @@ const
 function RunsEnter(Heap: PHeap; Work: Pointer): Boolean;
 /// Ends a section of the heap's thread, also one that the assembler began.
 procedure RunsLeave(Heap: PHeap);
-/// Waits some turns, no longer, for the end of a section; returns false if it goes on. Of a section
-/// about another span than Span there is no need to wait; nil: of any.
+/// Waits some turns, no longer, for the end of a section; returns false if it goes on. A section
+/// about another span than Span needs no wait; nil: waits for any section.
 function RunsSectionEnds(Heap: PHeap; Span: PSpan): Boolean;
 /// Takes a run of about this length, of which at most half is unused; nil if none. The heap's
 /// thread.

@@ -9,10 +9,10 @@
 //             ends its life by a plain store, in its section (LaneMM.KeptRuns). Another thread
 //             marks the block by a compare-and-swap and passes OsBarrier. If the keeper's section
 //             is not about this block then, no later one frees it: it sees the mark. Of two that
-//             free a block at the same moment one goes on, also if neither waits for the other.
+//             free a block at the same moment one goes on, even if neither waits for the other.
 //             Both are refused, and the block is lost, when the keeper's thread is stopped in that
-//             section meanwhile. Where OsBarrier begins to fail (a sandbox), such a free in that
-//             moment is not found.
+//             section meanwhile. Where OsBarrier begins to fail (a sandbox), such a free at that
+//             moment is not detected.
 // No barrier: without Process.HasBarrier no block has a keeper; every free is a compare-and-swap.
 // Callers:    any thread; the block belongs to the caller. LargeKeep, LargeGetKept: the heap's
 //             thread.

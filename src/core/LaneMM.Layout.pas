@@ -44,7 +44,7 @@ const
   SpanRecordShift = 8;
   /// Cache lines of a heap record.
   HeapLines = 32;
-  /// Up to so many bytes the assembler copies, fills and compares without a loop, since no CPU
+  /// Up to this many bytes the assembler copies, fills and compares without a loop, since no CPU
   /// predicts how often a loop runs.
   MostFew = 128;
   /// Most arenas of a process.
@@ -79,10 +79,10 @@ const
   /// Values of Process.Refused.
   RefusedOnce = 1;
   RefusedAndUncharged = 2;
-  /// A large block that had to move takes a run of so many times its size: it then grows in place,
-  /// and the bytes copied on the way stay a small part of its final size.
+  /// A large block that had to move takes a run of this many times its size: it then grows in
+  /// place, and the bytes copied on the way stay a small part of its final size.
   GrowthFactor = 8;
-  /// GrowthFactor while addresses are scarce: where pages are moved, no more than it needs.
+  /// GrowthFactor while addresses are scarce: where pages are moved, no more than the block needs.
   SavingGrowthFactor = {$ifdef MSWINDOWS} 2 {$else} 1 {$endif};
   /// Address of the pages where all copies of LaneMM in a process register, see LaneMM.Foreign.
   /// Those of other units follow. Of 64 bits it is one that processes with 39 bits of addresses
@@ -110,8 +110,8 @@ const
   MostAtOnce = 32;
   /// The last class whose first blocks in a thread come from spans of a larger class.
   LastSharedClass = 55;
-  /// They do not while so many threads more have left blocks behind at their end than have not:
-  /// each would be larger than requested for its whole life.
+  /// They do not while the threads that left blocks behind at their end lead the others by this
+  /// many: each such block would be larger than requested for its whole life.
   FewLeaving = 8;
   /// The first class above 8 KB: a block of it may be longer than requested by whole pages.
   FirstCoarseClass = 56;
@@ -133,16 +133,16 @@ const
   RunPlaces = 7;
   /// Binary logarithm of the size of TKeptRuns, for the assembler.
   KeptRunsShift = {$ifdef CPU64} 6 {$else} 5 {$endif};
-  /// A heap keeps at most so many slices, 2 MB, and as many more as it has lately not found when it
-  /// needed them; never more than 8 MB. So a thread that exchanges blocks of 64 to 512 KB finds a
-  /// run 99 times of 100, and one that frees the blocks of others keeps few.
+  /// A heap keeps at most this many slices, 2 MB, and as many more as it has lately not found when
+  /// it needed them; never more than 8 MB. So a thread that exchanges blocks of 64 to 512 KB finds
+  /// a run 99 times of 100, and one that frees the blocks of others keeps few.
   LeastKept = 32;
   MostKept = 128;
 
   /// A resize to less than the usable size shr KeptShift moves the block, or shortens a large block
   /// in place; any other reduction leaves the block as it is.
   KeptShift = 2;
-  /// No reduction moves a block of at most so many bytes, two cache lines.
+  /// No reduction moves a block of at most this many bytes, two cache lines.
   MostTiny = 2 * CacheLineSize;
 
   /// Bytes that a thread must have used in spans that are full, and the process must have, before

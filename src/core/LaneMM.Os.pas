@@ -95,12 +95,12 @@ procedure OsRelease(P: Pointer; Size: NativeUInt);
 /// Reserves and commits at least Size bytes, any number; they read as zeros and are backed on
 /// touch. Nil when refused. The caller owns them until OsReleasePages.
 function OsTakePages(Size: NativeUInt): Pointer;
-/// Sets Table to the address of pages as of OsTakePages, unless it has one already. Of several
-/// threads at once one takes them. False without memory.
+/// Sets Table to the address of pages as of OsTakePages, unless it has one already. If several
+/// threads call it at once, one takes them. False without memory.
 function OsTakeTable(var Table: TAtomicWord; Size: NativeUInt): Boolean;
 /// OsTakePages, but not at a multiple of SliceSize: a single call of the system.
 function OsTakeAnywhere(Size: NativeUInt): Pointer;
-/// Returns whether Address lies in pages of these two, or in the table of them.
+/// Returns whether Address lies in pages of these two routines, or in the table of them.
 function OsIsTaken(Address: NativeUInt): Boolean;
 /// Releases memory of OsTakePages; nil is allowed.
 procedure OsReleasePages(P: Pointer; Size: NativeUInt);
@@ -154,7 +154,7 @@ procedure OsPutIntoCores(P: Pointer; Size: NativeUInt);
 function OsMove(Source, Target: Pointer; Size: NativeUInt): NativeUInt;
 /// Returns whether the page at P, of a range for OsMove, is still mapped.
 function OsIsMapped(P: Pointer): Boolean;
-/// Tells the bytes of memory and swap that the system has, the highest number where it lets
+/// Returns the bytes of memory and swap that the system has, the highest number where it lets
 /// programs take more (Linux: vm.overcommit_memory is 1), and whether it charges for spare slices,
 /// which were never touched (Linux: vm.overcommit_memory is 2, or the process has a
 /// limit of its data).
@@ -235,7 +235,7 @@ function OsThreadId: Cardinal;
 function OsThreadIsMain: Boolean;
 
 {$ifdef LINUX}
-// What the units of system/ make their calls by.
+// The calls of the system that the units of system/ use.
 
 /// Makes a system call. Returns its answer, on error the negative errno.
 function SystemCall(Number, P1, P2, P3, P4, P5, P6: NativeUInt): NativeInt;
@@ -246,7 +246,7 @@ function OsOpen(Path: PAnsiChar; Flags: NativeUInt): NativeInt;
 /// Reads the start of a file into Buffer, by one call, and ends it with #0. Returns the bytes read,
 /// 0 on error.
 function OsReadStart(Path, Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
-/// Opens a file to be read character by character. False on error; else OsReaderClose is due.
+/// Opens a file to be read character by character, until OsReaderClose. False on error.
 function OsReaderOpen(out Reader: TOsReader; Path: PAnsiChar): Boolean;
 /// Closes it.
 procedure OsReaderClose(const Reader: TOsReader);

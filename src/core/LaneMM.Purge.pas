@@ -6,8 +6,8 @@
 //             is parked, without a timer, otherwise. It starts when a program first has
 //             PurgeStartSlices of warm memory or a sweep is wanted. Libraries and programs without
 //             the thread library have no purge thread: slow paths of any thread do the work. There
-//             each free that empties a span counts, too: after some, the clock is read at the next
-//             slow path, which is the thread's next call, for it has no current spans then.
+//             each free that empties a span counts, too. After some, the clock is read at the next
+//             slow path, which is the thread's next call, since it then has no current spans.
 //             A program whose main thread has ended while others go on has none, either: a process
 //             ends with its last thread, and this one would never end.
 // Callers:    PurgeTick: any thread in a slow path of GetMem. PurgeNotify, PurgeRequest: FreeMem.
@@ -35,7 +35,7 @@ procedure PurgeRequest;
 procedure PurgeRequestOfLarge;
 /// Wakes the thread that purges, or starts it, if there is work; returns whether there is one.
 function PurgeWake: Boolean;
-/// Takes the place of the thread that purges for one that the caller starts, and which calls
+/// Takes the place of the purge thread for a thread that the caller starts and that calls
 /// PurgeRun: in the C library, which starts none by itself. False when there is one, or when the
 /// main thread has ended.
 function PurgeClaim: Boolean;

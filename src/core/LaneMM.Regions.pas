@@ -23,12 +23,12 @@
 //             and dissolves.
 // Handles:    the address of the first heap, a multiple of 2 KB, plus the low bits of its
 //             RegionLife. The bits above addresses are made of the address, so that no other number
-//             is followed; without such bits it is looked for among all heaps. A record that has
-//             described a region describes only regions afterwards: a thread that found the one
-//             before, and enters, finds that it ended, or the next one.
+//             is followed; where there are no such bits, all heaps are searched for it. A record
+//             that has described a region describes only regions afterwards: a thread that found
+//             the earlier one, and enters, finds that it has ended, or finds the next one.
 // Callers:    any thread that holds no lock.
 // Progress:   no thread waits. A thread that was stopped in a scope, or with heaps in its hands,
-//             keeps the region from being freed, and others from nothing.
+//             keeps the region from being freed, and delays no other thread.
 unit LaneMM.Regions;
 
 {$I ../LaneMM.inc}
@@ -39,7 +39,7 @@ uses
   LaneMM.Layout, LaneMM.Types;
 
 type
-  /// Why a call did not do what it was to.
+  /// Why a call did not do its work.
   TRegionAnswer = (
     raDone,    //< it did
     raNone,    //< the handle is that of no region, or of one that was freed

@@ -14,7 +14,7 @@
 //             ShelvedPages: bit 13 sends that of another thread to Pascal, AwaitsFree that of the
 //             owner.
 // Large:      the span of a large block is given up: the thread that frees the block ends its life.
-//             One of another heap than the block's keeper first adds 1 (FreedSpan).
+//             A thread of another heap than the block's keeper first adds 1 (FreedSpan).
 // Double free: a push first claims the block, by a compare-and-swap on its first word. Of two
 //             threads that free a block at the same moment one loses; so does one that frees it
 //             after the span's release, by the count of lives. The owner claims nothing: a block
@@ -29,7 +29,7 @@
 //             The others: any thread.
 // Progress:   a loop repeats only when another thread has changed the word (lock-free), the others
 //             are one atomic operation. There is no pop, hence no ABA: a push only needs the first
-//             block to be the first still.
+//             block to be still the first.
 // Source:     Treiber, "Systems Programming: Coping with Parallelism", IBM RJ 5118 (1986);
 //             one list per span as in Leijen, Zorn and de Moura, "Mimalloc: Free List Sharding
 //             in Action", MSR-TR-2019-18. Added here: the length beside the head, so that a

@@ -2,14 +2,14 @@
 //
 // Owns:       Process.ShelveFrom, ShelveNext; TSpan.ShelvedPages and the word that says so are
 //             LaneMM.RemoteList's.
-// Why:        a current span stays with its owner, which takes blocks from it without a lock, also
-//             if it sleeps for ever. So of one that has no block in use by its counts, any thread
-//             shelves the blocks that others have freed: takes their list, purges the pages that no
-//             block in use lies in, and puts the other blocks back. The bytes behind the carved
-//             blocks are no block's: their pages are purged, too.
+// Why:        a current span stays with its owner, which takes blocks from it without a lock, even
+//             if it sleeps for ever. So if a span has no block in use by its counts, any thread
+//             may shelve the blocks that others have freed: it takes their list, purges the pages
+//             that no block in use lies in, and puts the other blocks back. The bytes behind the
+//             carved blocks belong to no block: their pages are purged, too.
 // Back:       the owner takes the shelved blocks on its slow paths (SpanRefill), and carves none
-//             until then. It may leave the span meanwhile: of it and the thread that shelves the
-//             last one requests a sweep.
+//             until then. It may leave the span meanwhile: then the later of it and the thread
+//             that shelves requests a sweep.
 // Callers:    any thread but the owner of the spans, under no lock.
 // Progress:   no routine waits. One barrier of all threads for MostAtOnce spans.
 unit LaneMM.Shelf;

@@ -3,9 +3,9 @@
 // Owns:       TSpan.FreeList, Used, CarvedBytes, and the fields that SpanFormat sets.
 // Invariants: see TSpan. Blocks are linked by their first word, scrambled with a key that is random
 //             for each life of a span: no program stores such a word by itself, and SpanTake
-//             overwrites it, so it tells a free block from one in use, but for chance, and bytes
-//             that the program copied from where it may not read, or that calls left on the stack.
-//             So a free is refused only if the block is found on a list (SpanHasFreeBlock).
+//             overwrites it. So it distinguishes a free block from one in use, except by chance,
+//             or by bytes that the program copied from where it may not read, or that calls left
+//             on the stack. A free is refused only if the block is on a list (SpanHasFreeBlock).
 // Corruption: SpanTake hands out a block only if its word is that of a free block and leads to
 //             another, or ends the list: a block in use is on no list that is served, and nothing
 //             else is handed out. If the word was overwritten, SpanDropList gives
@@ -29,8 +29,8 @@ uses
 
 /// Formats a fresh run of slices as a span of the class, without a free block yet, owned by Heap.
 procedure SpanFormat(Span: PSpan; SizeClass: Cardinal; Heap: PHeap);
-/// Makes the records of the later slices of a span lead to the first. Of a span of more than 256 MB
-/// those in the middle stay as they are: memory is not taken for what is not used.
+/// Makes the records of the later slices of a span lead to the first. In a span of more than 256 MB
+/// those in the middle stay as they are, so that records which are not used take no memory.
 procedure SpanFormatInner(Span: PSpan);
 /// Takes a free block. Nil when FreeList is empty, or when the first word of its first block is not
 /// that of a free block: then call SpanDropList.
@@ -82,7 +82,7 @@ function WordMayBeLink(Span: PSpan; Word: NativeUInt): Boolean; inline;
 function BlockLooksFree(Span: PSpan; Block: PBlock): Boolean;
 /// Returns true if Block, which looks free, is: it is on FreeList or on the list of what other
 /// threads freed, or is or may be shelved. Any thread; while the owner changes the lists, a free
-/// block may be missed. Never true for a block that stays in use meanwhile, but for one that looks
+/// block may be missed. Never true for a block that stays in use meanwhile, except one that looks
 /// free while blocks are being shelved.
 function SpanHasFreeBlock(Span: PSpan; Block: PBlock): Boolean;
 

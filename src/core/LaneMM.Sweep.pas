@@ -1,8 +1,8 @@
 /// Requests of a sweep: idle owners may have spans, or kept runs, that others can use.
 //
 // Owns:       Process.SweepWanted.
-// Callers:    any thread, under any lock. Who makes the work calls PurgeNotify afterwards, under no
-//             lock, so that some thread does it; PurgeRequest is both.
+// Callers:    any thread, under any lock. A caller that makes work calls PurgeNotify later, under
+//             no lock, so that some thread does it; PurgeRequest is both.
 // Progress:   at most one atomic operation; no system call.
 unit LaneMM.Sweep;
 

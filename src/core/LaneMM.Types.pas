@@ -10,8 +10,8 @@
 //             owner fields; any thread may push on Remote (LaneMM.RemoteList).
 //   given up  Owner is the heap that filled it, plus NoOwner; Remote says so, every block is in
 //             use. The first thread that frees one of its blocks takes it over with one
-//             compare-and-swap. What it does not need for itself of the free blocks of such spans
-//             it leaves to Process.Abandoned, see LaneMM.Heap.
+//             compare-and-swap. Free blocks of such spans that it does not need for itself it
+//             leaves to Process.Abandoned, see LaneMM.Heap.
 //   Spans of ended threads belong to Process.Abandoned; the thread that holds its lock acts as
 //   owner. A span without a block in use goes back to the arena: through its owner, or, out of an
 //   idle owner's queue, through any thread that holds the owner's lock (HeapSweep).
@@ -33,8 +33,8 @@
 //             shared  any thread, through LaneMM.Atomic
 //             lock X  under that lock only
 //             racy    plain access by any thread; the comment says why an old value does no harm
-// Locks:      Heap (one of each heap) and Shard are never waited for: who finds one taken goes
-//             another way. Runs (one of each heap) likewise; its owner's side costs no atomic
+// Locks:      Heap (one of each heap) and Shard are never waited for: a thread that finds one taken
+//             goes another way. Runs (one of each heap) likewise; its owner's side costs no atomic
 //             operation, see LaneMM.KeptRuns. Of the rooms above: Debug, Sample and Leaks, see
 //             docs/protocols.md.
 unit LaneMM.Types;

@@ -37,8 +37,8 @@ procedure WalkRegion(Region: PHeap; Visitor: TBlockVisitor; Context: Pointer);
 procedure RegionSum(Region: PHeap; out Blocks, Bytes: NativeUInt);
 /// Returns the region that the block at P, in use or just freed, belongs to; nil if none.
 function RegionOfBlock(P: Pointer): PHeap;
-/// Returns whether a block is not of the region that the thread of Heap, which may be nil, is in,
-/// or of none.
+/// Returns whether a block belongs to another region than the one that the thread of Heap, which
+/// may be nil, is in; no region counts as one, too.
 function BlockIsElsewhere(P: Pointer; Heap: PHeap): Boolean;
 
 implementation
