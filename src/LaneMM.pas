@@ -235,13 +235,13 @@ function LaneMM_DeleteEventLog: Boolean;
 /// called in the thread of the event, not for events of its own, raises no exception, and may use
 /// the heap, but not for a fault, or damage that a signal handler detects at the end. Any thread.
 procedure LaneMM_OnEvent(Call: TLaneMM_EventCall);
-/// Registers Call, a routine that shrinks a cache, to be called once a second while the container is
-/// near its limit of memory, or its tasks wait for memory. The purge thread calls it, and holds no
-/// lock; Call may take those of the cache and use the heap, and raises no exception. Switches the
-/// setting `limit=container` on. Returns False, and calls nothing, in a program without the thread
-/// library, in a library, and on Linux but for x86_64, where there is no such thread, or when 16
-/// calls are registered. In a program that has never started a thread, IsMultiThread is False, and
-/// Call waits for that. Any thread.
+/// Registers Call, a routine that shrinks a cache, to be called once a second while the container
+/// is near its limit of memory, or its tasks wait for memory. The purge thread calls it, and holds
+/// no lock; Call may take those of the cache and use the heap, and raises no exception. Switches
+/// the setting `limit=container` on. Returns False, and calls nothing, in a program without the
+/// thread library, in a library, and on Linux but for x86_64, where there is no such thread, or
+/// when 16 calls are registered. In a program that has never started a thread, IsMultiThread is
+/// False, and Call waits for that. Any thread.
 function LaneMM_OnPressure(Call: TLaneMM_PressureCall; Context: Pointer): Boolean;
 /// Takes back what LaneMM_OnPressure has registered with the same Call and Context. Waits for a
 /// call under way, so the calling thread holds no lock that Call takes; not inside of Call. Returns
