@@ -50,6 +50,8 @@ begin
   P.OSes := [linux, win64];
   P.CPUs := [x86_64, i386, aarch64];
   P.Options.Add('-O3');
+  if Defaults.OS = linux then
+    P.Options.Add('-Cg'); // for libraries, too
   AddRooms(P);
   AddFolder(P, 'src');
   Installer.Run;

@@ -57,6 +57,14 @@ compiles() {
     && [ "$("$work/Installed")" = "$(sh tools/version.sh) xx" ]
 }
 
+# A linker refuses code that cannot lie at any address.
+links() {
+  mkdir -p "$work/library"
+  printf 'library Plain;\nuses SysUtils;\nfunction Get: Pointer;\nbegin\n  Get := GetMem(100);\nend;\nexports Get;\nend.\n' \
+    > "$work/library/plain.lpr"
+  fpc -v0 -Cg -FaLaneMM "-Fu$units" "-FU$work/library" "-o$work/library/plain.so" "$work/library/plain.lpr"
+}
+
 # The folder of the compiler's own units.
 own=$(find /usr/lib /usr/local/lib -path "*/fpc/$(fpc -iV)/units" -prune | head -n 1)
 own=${own%/units}
@@ -64,5 +72,6 @@ own=${own%/units}
 promise 'fpmake builds and installs the units' builds
 promise 'each unit of src/ is installed' installs_all
 promise 'a program whose uses clause names files runs on the installed units' compiles
+promise 'a library is linked with the installed units' links
 promise 'fppkg installs the units' installs_by_fppkg
 sum
