@@ -25,7 +25,8 @@ var
   Length: NativeUInt;
 begin
   Length := OsProgramPath(@Path, SizeOf(Path));
-  Result := (Length > 0) and (CompareByte(Path, Mapping.Path, Length + 1) = 0);
+  Result := (Length > 0) and (CompareByte(Path, Mapping.Path, Length) = 0)
+    and (Mapping.Path[Length] in [#0, ' ']); // ` (deleted)`
 end;
 
 // TableModuleFind where libc has no such table.

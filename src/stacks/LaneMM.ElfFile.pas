@@ -67,7 +67,7 @@ function ElfFileBuildId(const Elf: TElfFile; out Id: TBuildId): Boolean;
 implementation
 
 uses
-  LaneMM.Text, LaneMM.Bits, LaneMM.Inflate;
+  LaneMM.Layout, LaneMM.Text, LaneMM.Bits, LaneMM.Inflate;
 
 const
   AddressSize = SizeOf(Pointer);
@@ -177,6 +177,19 @@ begin
   end;
 end;
 
+// Returns whether the mapping is one of the program's file, which was deleted, as an upgrade does.
+function IsDeletedProgram(const Mapping: TOsMapping): Boolean;
+const
+  Mark: ShortString = ' (deleted)';
+var
+  Path: TPath;
+  Length: NativeUInt;
+begin
+  Length := OsProgramPath(@Path, SizeOf(Path));
+  Result := (Length > 0) and (Length + System.Length(Mark) < SizeOf(Path))
+    and (CompareByte(Path, Mapping.Path, Length) = 0) and TextIs(@Mapping.Path[Length], Mark);
+end;
+
 function ElfFileOpen(out Elf: TElfFile; const Mapping: TOsMapping): Boolean;
 const
   Magic = $464C457F;
@@ -184,6 +197,8 @@ const
 begin
   Elf := Default(TElfFile);
   Elf.Image := OsFileMap(@Mapping.Path, Elf.Size);
+  if (Elf.Image = nil) and IsDeletedProgram(Mapping) then
+    Elf.Image := OsFileMap('/proc/self/exe', Elf.Size);
   if Elf.Image = nil then
     Exit(False);
   Result := Holds(Elf, 0, HeadSize) and (PCardinal(Elf.Image)^ = Magic);

@@ -104,6 +104,16 @@ writes_beside() {
   watch growth && [ -s watched_MemoryManager_EventLog.txt ] && rm watched_Memory*
 }
 
+# As after an upgrade of the program.
+keeps_its_name() {
+  rm -rf logs
+  mkdir logs
+  cp watched upgraded
+  (exec 9< upgraded && rm upgraded && LANEMM=growth,log=logs LD_PRELOAD=$library /proc/self/fd/9) > out 2> err
+  frame=$(grep -A 1 'grew a block' logs/upgraded_MemoryManager_EventLog.txt | sed -n 2p)
+  echo "$frame" | grep -q ' grow_it  watched.c:[0-9]'
+}
+
 # Root could write there.
 spares_folders_of_system() {
   rm -rf logs
@@ -418,6 +428,7 @@ promise 'contention names who frees blocks of another thread' finds_remote_frees
 promise 'profile counts the bytes of a routine' counts_bytes
 promise 'profile writes all formats' writes_formats
 promise 'logs go beside the program' writes_beside
+promise 'a program whose file was deleted keeps its name and its lines' keeps_its_name
 promise 'off is a line that says so, and the program runs' says_off
 promise 'the settings file beside the program counts' reads_file
 promise 'lanemm_configure watches, lanemm_write_logs writes' is_configured

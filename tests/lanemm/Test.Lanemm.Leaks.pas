@@ -29,6 +29,7 @@ type
     procedure TablesOfLaneMMAreNoRoots;
     procedure TablesOfOneSettingAreNoRoots;
     procedure LeaksAreNamedByTheLinesThatAllocatedThem;
+    procedure AProgramThatWasDeletedHasLines;
     procedure DataOfALineAreOneGroup;
     procedure WithoutANoteOfLinesThatIsSaid;
     procedure ItemsBehindTheCountOfAListAreNoReferences;
@@ -288,6 +289,15 @@ begin
 end;
 
 // The C program has no lines: a routine then.
+procedure TLeakTests.AProgramThatWasDeletedHasLines;
+begin
+  Shell('cp Planted Deleted');
+  StartAndStop('./Deleted leak', 'LANEMM=quiet,stacks');
+  Shell('rm Deleted');
+  CallWell(Format('report %d leaks', [Planted.Id]));
+  Has('   at PLANTED.LEAK  Planted.lpr:', Printed);
+end;
+
 procedure TLeakTests.DataOfALineAreOneGroup;
 var
   Group: TJSONObject;

@@ -22,6 +22,9 @@ type
     procedure LinesComeFromTheFolderOfDebugFiles;
     procedure LinesComeFromACompressedFile;
     procedure FileOfAnotherBuildIsNotUsed;
+    {$if defined(LINUX) and defined(CPUX86_64)}
+    procedure ProgramThatWasDeletedHasNamesAndLines;
+    {$ifend}
   end;
 
 implementation
@@ -77,6 +80,16 @@ begin
   Has('Memory leaks: ', Program_.Errors);
   AssertEquals('no names', 0, Pos('LEAKOBJECTS', Program_.Errors));
 end;
+
+{$if defined(LINUX) and defined(CPUX86_64)}
+procedure TDebugFilesTests.ProgramThatWasDeletedHasNamesAndLines;
+begin
+  Program_.RunInShell('leaks,stacks,log=/dev/null', 'rm -rf apart && mkdir apart'
+    + ' && cp "$P" "$P.dbg" apart && cd apart && exec 9< Leaking && rm Leaking'
+    + ' && /proc/self/fd/9 objects');
+  Has(Frame, Program_.Errors);
+end;
+{$ifend}
 
 initialization
   RegisterTest(TDebugFilesTests);

@@ -100,7 +100,7 @@ begin
     Dec(Code);
   Path := Region^.Module;
   if Target is TProcessTarget then
-    Path := PathFrom(Target.ProcessId, Path);
+    Path := FileOf(Target.ProcessId, Path, Code^.First, Code^.Limit);
   Mapping := Default(TOsMapping);
   Mapping.First := Code^.First;
   Mapping.Limit := Region^.Limit;

@@ -131,6 +131,9 @@ function MemoryOf(Id: Integer; Address: UInt64; Size: Integer): string;
 /// Returns the path by which this program reaches what a process calls Path: one in a container, or
 /// with a folder for temporary files of its own, has other mounted file systems.
 function PathFrom(Id: Integer; const Path: string): string;
+/// Returns the path by which this program opens the file that a process has mapped at these addresses,
+/// also one that was deleted since; that of a library only with the rights of root.
+function FileOf(Id: Integer; const Path: string; First, Limit: UInt64): string;
 
 implementation
 
@@ -285,6 +288,22 @@ begin
   if (fpReadLink(Folder + 'ns/mnt') <> fpReadLink(Own + 'ns/mnt'))
     or (fpReadLink(Folder + 'root') <> fpReadLink(Own + 'root')) then
     Result := Folder + 'root' + Path;
+end;
+
+function FileOf(Id: Integer; const Path: string; First, Limit: UInt64): string;
+begin
+  if not Path.EndsWith(' (deleted)') then
+  begin
+    Result := PathFrom(Id, Path);
+    // In a list of mappings, paths are those of the reader, but of what only the process can reach.
+    if not FileExists(Result)
+      and (fpReadLink(Format('/proc/%d/ns/mnt', [Id])) = fpReadLink('/proc/self/ns/mnt')) then
+      Result := Path;
+    Exit;
+  end;
+  Result := Format('/proc/%d/exe', [Id]);
+  if fpReadLink(Result) <> Path then
+    Result := LowerCase(Format('/proc/%d/map_files/%x-%x', [Id, First, Limit]));
 end;
 
 // ---------------------------------------------------------------------------- TTarget
