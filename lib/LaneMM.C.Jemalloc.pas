@@ -21,7 +21,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena,
   LaneMM.Aligned, LaneMM.Large, LaneMM.Purge, LaneMM.DebugState, LaneMM.Debug,
-  LaneMM.AlignedBlocks, LaneMM.C.Malloc;
+  LaneMM.Erase, LaneMM.AlignedBlocks, LaneMM.C.Malloc;
 
 const
   AlignMask = 63; // the power of two
@@ -103,7 +103,7 @@ begin
     Kept := Size;
   Usable := UsableSize(Result);
   if Usable > Kept then
-    FillChar(PByte(Result)[Kept], Usable - Kept, 0);
+    EraseRange(PByte(Result) + Kept, Usable - Kept);
 end;
 
 // Resizes a large block in place, unless a region counts it.
@@ -125,7 +125,7 @@ begin
     Exit;
   Result := UsableSize(P);
   if HasZero(Flags) then
-    FillChar(PByte(P)[Usable], Result - Usable, 0);
+    EraseRange(PByte(P) + Usable, Result - Usable);
 end;
 
 function SallocX(P: Pointer; Flags: LongInt): NativeUInt; cdecl; [public, alias: 'sallocx'];

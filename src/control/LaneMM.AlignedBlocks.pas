@@ -113,7 +113,7 @@ begin
   Span := ArenaSpan(P);
   if (Span^.Kind = skLarge) and Span^.IsZero and not IsErasingNew and (Size > SizeOf(TBlock)) then
     Size := SizeOf(TBlock);
-  FillChar(P^, Size, 0);
+  EraseRange(P, Size);
 end;
 
 function AlignedNew(Size, Alignment: NativeUInt; IsZero: Boolean): Pointer;

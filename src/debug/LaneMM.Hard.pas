@@ -46,7 +46,8 @@ uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.Threads,
   LaneMM.Arena, LaneMM.Walk, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Aligned, LaneMM.Free,
   LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState,
-  LaneMM.Patterns, LaneMM.BlockNotes, LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugThreads;
+  LaneMM.Erase, LaneMM.Patterns, LaneMM.BlockNotes, LaneMM.DebugCheck, LaneMM.DebugReport,
+  LaneMM.DebugThreads;
 
 const
   // The size of TWaiting, as a power of two, and where Span lies in it.
@@ -268,7 +269,7 @@ var
   Older: Pointer;
 begin
   if IsErasingFreed then
-    FillChar(Block.P^, Block.Usable - EndBytes, 0);
+    EraseRange(Block.P, Block.Usable - EndBytes);
   PNativeUInt(Block.P)^ := 0;
   Block.Last^ := Block.Last^ xor (Block.State xor Waits) shl StateShift;
   Thread := DebugThread;

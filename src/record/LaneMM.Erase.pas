@@ -15,6 +15,9 @@ interface
 uses
   LaneMM.Layout;
 
+/// Fills a range with zeros. Of one of more than 1 MB, pages of zeros are only read: those that the
+/// program never touched get no memory.
+procedure EraseRange(P: PByte; Size: NativeUInt);
 /// FreeMem that erases.
 function EraseFree(P: Pointer): TSize;
 /// FreeMemSize that erases; Size is ignored.
@@ -31,13 +34,35 @@ function EraseNewRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Blocks, LaneMM.Aligned, LaneMM.Free,
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Huge, LaneMM.Blocks, LaneMM.Aligned, LaneMM.Free,
   LaneMM.Resize, LaneMM.SettingsState, LaneMM.ObserveState;
+
+procedure EraseRange(P: PByte; Size: NativeUInt);
+const
+  MostFilled = 1 shl 20;
+var
+  Part: NativeUInt;
+begin
+  if Size > MostFilled then
+  begin
+    Part := NativeUInt(-NativeInt(P)) and (OsPageSize - 1);
+    FillChar(P^, Part, 0);
+    while Size - Part >= OsPageSize do
+    begin
+      if not PageIsZero(PNativeUInt(P + Part)) then
+        FillChar(P[Part], OsPageSize, 0);
+      Inc(Part, OsPageSize);
+    end;
+    Inc(P, Part);
+    Dec(Size, Part);
+  end;
+  FillChar(P^, Size, 0);
+end;
 
 function EraseFree(P: Pointer): TSize;
 begin
   if BlockIsOurs(P) then
-    FillChar(P^, BlockUsableSize(P), 0);
+    EraseRange(P, BlockUsableSize(P));
   Result := BlockFree(P);
 end;
 

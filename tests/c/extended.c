@@ -62,6 +62,28 @@ static void test_blocks(void) {
   promise("nallocx of that gives 0", nallocx(SIZE_MAX, 0) == 0 && nallocx(1, LG_ALIGN(62)) == 0);
 }
 
+static long resident(void) { /* MB */
+  long all, pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (fscanf(file, "%ld %ld", &all, &pages) != 2)
+    pages = -1;
+  fclose(file);
+  return pages * 4096 >> 20;
+}
+
+static void test_sparse(void) {
+  enum { SMALL = 5 << 20, LARGE = 200 << 20 };
+  long before = resident();
+  char *block = rallocx(mallocx(SMALL, 0), LARGE, ZERO), *aligned = rallocx(mallocx(SMALL, 0), LARGE, LG_ALIGN(12) | ZERO);
+  char *grown = mallocx(SMALL, 0);
+  xallocx(grown, LARGE, 0, ZERO);
+  block[LARGE / 2] = aligned[LARGE / 2] = 1;
+  promise("pages of zeros that are not touched take no memory", resident() < before + 60);
+  dallocx(block, 0);
+  dallocx(aligned, 0);
+  dallocx(grown, 0);
+}
+
 static void test_resize(void) {
   int is_kept = 1, is_zero_ = 1, is_aligned_ = 1;
   for (int power = 0; power <= 17; power++) {
@@ -169,6 +191,7 @@ static void test_tcmalloc(void) {
 int main(void) {
   test_blocks();
   test_resize();
+  test_sparse();
   test_mallctl();
   test_statistics();
   test_tcmalloc();

@@ -75,6 +75,12 @@ static void test_realloc(void) {
     is_kept &= says_no_memory(realloc(block, too_big[i]));
   promise("realloc that fails says ENOMEM and keeps the block",
           is_kept && content_is(block, 100, 100, 1));
+  char *large = malloc(3 << 20);
+  is_kept = 1;
+  for (int i = 0; i < TOO_BIG; i++)
+    is_kept &= says_no_memory(realloc(large, too_big[i]));
+  promise("a large one, too", is_kept && malloc_usable_size(large) >= 3 << 20);
+  free(large);
   is_kept = 1;
   for (size_t size = 100; size < 5000000; size += size / 5) {
     size_t grown = size + size / 5;

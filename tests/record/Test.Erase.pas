@@ -28,6 +28,8 @@ type
     procedure NewAndFreedBlocksAreFilled;
     procedure ResizedDebugBlockKeepsContents;
     {$ifdef LINUX}
+    procedure UntouchedPagesGetNoMemoryWhenTheyAreFreed;
+    procedure UntouchedPagesGetNoMemoryInAlignedBlocksOfZeros;
     procedure MemoryGoesBackAsZeros;
     procedure MemoryGoesBackAsItIsWithoutTheSetting;
     {$endif}
@@ -237,6 +239,42 @@ begin
 end;
 
 {$ifdef LINUX}
+const
+  SparseSize = 64 shl 20;
+  SparseLimit = 16 shl 20;
+
+procedure TEraseTests.UntouchedPagesGetNoMemoryWhenTheyAreFreed;
+var
+  P: PByte;
+  Resident: NativeUInt;
+begin
+  LaneMM_Trim;
+  P := LaneMM_GetMemAligned(SparseSize, SliceSize);
+  P[SparseSize div 2] := 42;
+  Resident := ResidentBytes;
+  FreeMem(P);
+  AtMost(Resident + SparseLimit, ResidentBytes, 'resident bytes');
+  Same(0, P[SparseSize div 2], 'byte that was written');
+end;
+
+procedure TEraseTests.UntouchedPagesGetNoMemoryInAlignedBlocksOfZeros;
+var
+  P: PByte;
+  Resident: NativeUInt;
+  Round: Integer;
+begin
+  LaneMM_Trim;
+  Resident := ResidentBytes;
+  for Round := 1 to 3 do
+  begin
+    P := LaneMM_AllocMemAligned(SparseSize, OsPageSize);
+    Same(0, P[SparseSize div 2], 'byte');
+    P[SparseSize div 2] := 42;
+    AtMost(Resident + SparseLimit, ResidentBytes, 'resident bytes');
+    FreeMem(P);
+  end;
+end;
+
 procedure TEraseTests.MemoryGoesBackAsZeros;
 begin
   AssertTrue(IsErasedWhenReturned('erase=return'));
