@@ -83,6 +83,9 @@ function after(state, name, from, to) {
     return set(state, BP, get(state, SP))
   if (name == "movq" && from == "%rbp" && to == "%rsp" && get(state, BP) > 0)
     return set(state, SP, get(state, BP))
+  # With a frame pointer a routine may go on with another stack, until it leaves.
+  if (name == "movq" && to == "%rsp" && get(state, BP) > 0)
+    return state
   if (name == "leave")
     return pop(set(state, SP, get(state, BP)), "%rbp")
   if (name == "movq" && get(state, BP) > 0 && from in saved && to ~ /^-[0-9]+\(%rbp\)$/)

@@ -111,9 +111,8 @@ begin
   Result := False;
 end;
 
-// Handles a signal that ends the program: writes the logs, checks the heap, and repeats the signal
-// for the system's own action.
-procedure EndBySignal(Signal: Integer); cdecl;
+// Writes the logs and checks the heap when a signal ends the program.
+procedure WriteLast(Context: Pointer);
 const
   PatienceMs = 100;
 begin
@@ -123,14 +122,26 @@ begin
     WatchWrite;
   if Debug.IsStarted and WatchBecomesFree(Debug.Lock, PatienceMs) then
     DebugCheckHeap;
+end;
+
+// Handles a signal that ends the program: repeats it for the system's own action. The stack of the
+// thread may be small.
+procedure EndBySignal(Signal: Integer); cdecl;
+begin
+  ReportRunApart(WriteLast, nil);
   OsSignalSend(Signal);
+end;
+
+procedure WriteNow(Context: Pointer);
+begin
+  WatchWrite;
 end;
 
 // Handles the signal of the setting; does nothing where nothing was ever watched.
 procedure WriteOnSignal(Signal: Integer); cdecl;
 begin
   if LoadAcquire(Observe.SiteKeys) <> 0 then
-    WatchWrite;
+    ReportRunApart(WriteNow, nil);
 end;
 
 // Always, as the signal would end a program without a handler.

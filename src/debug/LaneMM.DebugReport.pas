@@ -21,7 +21,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Hooks, LaneMM.Os, LaneMM.OsProcess, LaneMM.Rtl,
-  LaneMM.SettingsState, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages, LaneMM.ReportHead,
+  LaneMM.SettingsState, LaneMM.ReportState, LaneMM.ReportStack, LaneMM.Events, LaneMM.Messages,
+  LaneMM.ReportHead,
   LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Symbols,
   LaneMM.DebugState, LaneMM.Contents, LaneMM.Groups;
 
@@ -402,7 +403,7 @@ begin
   SymbolizerResolveAgain(Report.Symbolizer);
 end;
 
-procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
+procedure WriteReport(const Finding: TFinding; const Here: TBacktrace);
 var
   Report: TReport;
   Key: NativeUInt;
@@ -441,6 +442,29 @@ begin
   SymbolizerKeep(Report.Symbolizer);
   FieldsClose(Report.Fields);
   EventClose(Report.Event);
+end;
+
+type
+  // The arguments of WriteReport.
+  TNews = record
+    Finding: ^TFinding;
+    Here: ^TBacktrace;
+  end;
+  PNews = ^TNews;
+
+procedure WriteNews(Context: Pointer);
+begin
+  WriteReport(PNews(Context)^.Finding^, PNews(Context)^.Here^);
+end;
+
+// The thread, or its coroutine, may have a small stack.
+procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
+var
+  News: TNews;
+begin
+  News.Finding := @Finding;
+  News.Here := @Here;
+  ReportRunApart(WriteNews, @News);
 end;
 
 procedure FindingReport(const Finding: TFinding);

@@ -23,6 +23,7 @@ implementation
 
 uses
   LaneMM.Hooks, LaneMM.Os, LaneMM.OsSignals, LaneMM.SettingsState, LaneMM.ReportState,
+  LaneMM.ReportStack,
   LaneMM.Messages, LaneMM.Unwind, LaneMM.DebugState, LaneMM.DebugCheck, LaneMM.DebugRecords,
   LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.FreedObjects, LaneMM.GuardPages,
   LaneMM.Instructions, LaneMM.A64Code, LaneMM.CallCode, LaneMM.Contents, LaneMM.FaultOrigin,
@@ -317,9 +318,23 @@ begin
     ExplainCode(Fault);
 end;
 
+type
+  PFault = ^TFault;
+
+procedure ExplainFault(Context: Pointer);
+begin
+  Explain(PFault(Context)^);
+end;
+
+// The handler may have an alternate stack.
+procedure ExplainApart(const Fault: TFault);
+begin
+  ReportRunApart(ExplainFault, @Fault);
+end;
+
 procedure FaultsWatch;
 begin
-  Hooks.Fault := Explain;
+  Hooks.Fault := ExplainApart;
   OsFaultWatch;
 end;
 

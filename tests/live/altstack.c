@@ -1,11 +1,14 @@
 /* Programs that a request must not harm, until their standard input ends:
  *   altstack BYTES    has an alternate signal stack of so many bytes; exit code 1 if bytes below it were
  *                     written
+ *   altstack BYTES fault    reads a freed block; its handler of faults looks at those bytes, and ends it
+ *   altstack BYTES N        sends signal N to a thread whose own stack has so many bytes
  *   altstack daemon   ends after it has started a child process that closes all files, and says its number
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,11 +54,58 @@ static unsigned char *take_stack(size_t size) {
   return area;
 }
 
+static unsigned char *marked;
+static size_t marked_size;
+
+static void look(int signal) {
+  (void) signal;
+  for (size_t i = 0; i < marked_size; i++)
+    if (marked[i] != MARK)
+      _exit(1);
+  _exit(0);
+}
+
+static int read_freed(size_t size) {
+  struct sigaction action = {.sa_handler = look, .sa_flags = SA_ONSTACK};
+  marked = take_stack(size);
+  marked_size = AREA - size;
+  sigaction(SIGSEGV, &action, NULL);
+  renew(1);
+  volatile char *block = malloc(100);
+  free((void *) block);
+  return block[0];
+}
+
+static volatile int is_sent;
+
+static void *wait_here(void *unused) {
+  while (!is_sent)
+    usleep(1000);
+  return unused;
+}
+
+static int send_to_thread(size_t size, int signal) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, size);
+  if (pthread_create(&thread, &attributes, wait_here, NULL) != 0)
+    return 2;
+  pthread_kill(thread, signal);
+  is_sent = 1;
+  pthread_join(thread, NULL);
+  return 0;
+}
+
 int main(int count, char **arguments) {
   size_t size = count > 1 ? strtoul(arguments[1], NULL, 10) : 0;
   unsigned char *area = NULL;
   struct pollfd input = {.fd = 0, .events = POLLIN};
   renew(1);
+  if (count > 2 && strcmp(arguments[2], "fault") == 0)
+    return read_freed(size);
+  if (count > 2)
+    return send_to_thread(size, atoi(arguments[2]));
   if (size > 0)
     area = take_stack(size);
   else

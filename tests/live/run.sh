@@ -22,7 +22,7 @@ mkdir -p "$out/pascal" "$out/client"
     fpc $flags -O3 -dLEAN -dWAITS -Fusrc "-o$out/Lean" "-FU$out/pascal" tests/programs/Hello.lpr &&
     fpc $flags -O2 -Fusrc "-Fusrc/*" -Futools/lanemm "-FE$out" "-FU$out/client" tests/live/Asking.lpr &&
     gcc -O2 -Wall -pthread -o "$out/asked" tests/live/asked.c -ldl &&
-    gcc -O2 -Wall -o "$out/altstack" tests/live/altstack.c &&
+    gcc -O2 -Wall -Wno-use-after-free -pthread -o "$out/altstack" tests/live/altstack.c &&
     sh lib/build.sh && make --no-print-directory lanemm &&
     gcc -O2 -fno-builtin -Wall -fPIC -shared -o "$out/unloaded.so" tests/c/unloaded.c build/lib/liblanemm.a \
       -Wl,--exclude-libs,ALL -Wl,-Bsymbolic &&
@@ -179,6 +179,22 @@ for bytes in 2048 8192; do
   stop
   promise "an alternate signal stack of $bytes bytes is left alone" test $code -eq 0
 done
+
+# What LaneMM does in signal handlers of the program's threads has a stack of its own, too.
+reports_fault() { # BYTES
+  LD_PRELOAD=$preload LANEMM=debug,guard=pages,log=$out/ "$out/altstack" "$1" fault 2> "$out/errors"
+  code=$?
+  cat "$out/errors"
+  [ $code -eq 0 ] && grep -q 'Use after free' "$out/errors"
+}
+promise 'a fault is reported where its handler has a small stack' reports_fault 8192
+writes_on_signal() { # SETTINGS SIGNAL CODE
+  rm -f "$out"/altstack_Memory*
+  LD_PRELOAD=$preload LANEMM=$1,log=$out/ "$out/altstack" 16384 "$2"
+  [ $? -eq "$3" ] && ls "$out"/altstack_MemoryManager_heap*
+}
+promise 'a thread with a small stack takes the signal that writes profiles' writes_on_signal profile,rate=1,signal=12 12 0
+promise 'and one that ends the program' writes_on_signal profile,rate=1 15 143
 
 # ---------------------------------------------------------------- programs with ways of their own
 
