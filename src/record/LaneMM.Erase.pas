@@ -47,7 +47,7 @@ begin
   begin
     Part := NativeUInt(-NativeInt(P)) and (OsPageSize - 1);
     FillChar(P^, Part, 0);
-    while Size - Part >= OsPageSize do
+    while NativeUInt(Size - Part) >= OsPageSize do
     begin
       if not PageIsZero(PNativeUInt(P + Part)) then
         FillChar(P[Part], OsPageSize, 0);

@@ -183,11 +183,16 @@ const
   Mark: ShortString = ' (deleted)';
 var
   Path: TPath;
-  Length: NativeUInt;
+  Count, Index: NativeUInt;
 begin
-  Length := OsProgramPath(@Path, SizeOf(Path));
-  Result := (Length > 0) and (Length + System.Length(Mark) < SizeOf(Path))
-    and (CompareByte(Path, Mapping.Path, Length) = 0) and TextIs(@Mapping.Path[Length], Mark);
+  Result := False;
+  Count := OsProgramPath(@Path, SizeOf(Path));
+  if (Count = 0) or (Count + Length(Mark) >= SizeOf(Path)) then
+    Exit;
+  for Index := 0 to Count - 1 do
+    if Path[Index] <> Mapping.Path[Index] then
+      Exit;
+  Result := TextIs(@Mapping.Path[Count], Mark);
 end;
 
 function ElfFileOpen(out Elf: TElfFile; const Mapping: TOsMapping): Boolean;
