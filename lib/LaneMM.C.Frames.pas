@@ -15,19 +15,8 @@ procedure FramesStart;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsFiles, LaneMM.StacksState, LaneMM.Demangle,
+  LaneMM.Os, LaneMM.OsProcess, LaneMM.ElfFile, LaneMM.StacksState, LaneMM.Demangle,
   LaneMM.C.Unwind;
-
-// Returns whether the library is linked into the program's file.
-function IsStatic(const Mapping: TOsMapping): Boolean;
-var
-  Path: TPath;
-  Length: NativeUInt;
-begin
-  Length := OsProgramPath(@Path, SizeOf(Path));
-  Result := (Length > 0) and (CompareByte(Path, Mapping.Path, Length) = 0)
-    and (Mapping.Path[Length] in [#0, ' ']); // ` (deleted)`
-end;
 
 // TableModuleFind where libc has no such table.
 function FindMapping(out First, Limit: NativeUInt; out IsProgram: Boolean): Boolean;
@@ -37,7 +26,7 @@ begin
   Result := OsFindMapping(NativeUInt(@FindMapping), Mapping);
   First := Mapping.First;
   Limit := Mapping.Limit;
-  IsProgram := Result and IsStatic(Mapping);
+  IsProgram := Result and ElfIsProgram(Mapping); // the library is linked into its file
 end;
 
 procedure FramesStart;

@@ -43,6 +43,9 @@ type
     Bytes: array[0..MaxBuildId - 1] of Byte;  //< those after Length are 0
   end;
 
+/// Returns whether the mapping is one of the program's file, which may have been deleted since, as
+/// an upgrade does.
+function ElfIsProgram(const Mapping: TOsMapping): Boolean;
 /// Maps the file of Mapping. Returns whether it is a readable executable file; the caller owns it
 /// then until ElfFileClose.
 function ElfFileOpen(out Elf: TElfFile; const Mapping: TOsMapping): Boolean;
@@ -177,8 +180,7 @@ begin
   end;
 end;
 
-// Returns whether the mapping is one of the program's file, which was deleted, as an upgrade does.
-function IsDeletedProgram(const Mapping: TOsMapping): Boolean;
+function ElfIsProgram(const Mapping: TOsMapping): Boolean;
 const
   Mark: ShortString = ' (deleted)';
 var
@@ -192,7 +194,7 @@ begin
   for Index := 0 to Count - 1 do
     if Path[Index] <> Mapping.Path[Index] then
       Exit;
-  Result := TextIs(@Mapping.Path[Count], Mark);
+  Result := (Mapping.Path[Count] = #0) or TextIs(@Mapping.Path[Count], Mark);
 end;
 
 function ElfFileOpen(out Elf: TElfFile; const Mapping: TOsMapping): Boolean;
@@ -202,7 +204,7 @@ const
 begin
   Elf := Default(TElfFile);
   Elf.Image := OsFileMap(@Mapping.Path, Elf.Size);
-  if (Elf.Image = nil) and IsDeletedProgram(Mapping) then
+  if (Elf.Image = nil) and ElfIsProgram(Mapping) then
     Elf.Image := OsFileMap('/proc/self/exe', Elf.Size);
   if Elf.Image = nil then
     Exit(False);

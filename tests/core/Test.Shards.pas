@@ -482,33 +482,38 @@ begin
   end;
 end;
 
+type
+  TSpans = array of PSpan;
+
+// Takes all free runs of SliceCount slices, and the first one of the frontier.
+procedure TakeFreeRuns(SliceCount: NativeUInt; out Spans: TSpans);
+var
+  Before: NativeUInt;
+begin
+  Spans := nil;
+  ShardsPurge(AllSlices);
+  Before := FrontierSlices;
+  repeat
+    Insert(ShardsTake(SliceCount), Spans, Length(Spans));
+  until FrontierSlices > Before;
+end;
+
 procedure TShardsTests.HugePagesLieSideBySide;
 const
   PageCount = 20;
 var
-  Spans: array of PSpan;
+  Spans: TSpans;
   Before, Kept: NativeUInt;
   Index: Integer;
-
-  procedure Add(Span: PSpan);
-  begin
-    Insert(Span, Spans, Length(Spans));
-  end;
-
 begin
-  Spans := nil;
   Kept := Process.HugeFrom;
   Process.HugeFrom := 1;
-  ShardsPurge(AllSlices);
-  Before := FrontierSlices;
-  repeat // until no run is long enough
-    Add(ShardsTake(HugeSlices));
-  until FrontierSlices > Before;
+  TakeFreeRuns(HugeSlices, Spans);
   Before := FrontierSlices;
   for Index := 1 to PageCount do
   begin
-    Add(ShardsTake(3, True));
-    Add(ShardsTake(HugeSlices - 3)); // no warm memory
+    Insert(ShardsTake(3, True), Spans, Length(Spans));
+    Insert(ShardsTake(HugeSlices - 3), Spans, Length(Spans)); // no warm memory
   end;
   Process.HugeFrom := Kept;
   AtMost(HugeSlices * (PageCount + PageCount div 4), FrontierSlices - Before, 'new slices');
@@ -522,19 +527,14 @@ const
   RunSlices = 2 * HugeSlices;
   Runs = 6;
 var
-  Spans: array of PSpan;
-  Before, Kept: NativeUInt;
+  Spans: TSpans;
+  Kept: NativeUInt;
   Index, Neighbours: Integer;
   Arena: PArena;
 begin
-  Spans := nil;
   Kept := Process.HugeFrom;
   Process.HugeFrom := 1;
-  ShardsPurge(AllSlices);
-  Before := FrontierSlices;
-  repeat // until no run is long enough
-    Insert(ShardsTake(RunSlices), Spans, Length(Spans));
-  until FrontierSlices > Before;
+  TakeFreeRuns(RunSlices, Spans);
   repeat // until the next one would begin in a huge page
     Insert(ShardsTake(RunSlices + 1), Spans, Length(Spans));
   until NativeUInt(Spans[High(Spans)]^.Start + (RunSlices + 1) * SliceSize)
