@@ -427,14 +427,34 @@ begin
     GiveBackNew(Tail, TailCount);
 end;
 
+// Lets no arena but the newest one give slices any more. One that found the addresses behind it
+// taken may grow later: they were those of a thread's stack, say.
+procedure EndOlderArenas;
+var
+  Index: Integer;
+  Arena: PArena;
+begin
+  Index := 0;
+  while FrontierArena(Index + 1) <> nil do
+  begin
+    Arena := FrontierArena(Index);
+    Arena^.MostSlices := Arena^.Reserved;
+    if Arena^.Reserved > Arena^.Frontier then
+      PassSlices(Arena^.Reserved - Arena^.Frontier);
+    Inc(Index);
+  end;
+end;
+
 function ArenaWithNew(SliceCount: NativeUInt): PArena;
 begin
+  EndOlderArenas;
   Result := NewestArena;
   while Result^.Reserved - Result^.Frontier < SliceCount do
   begin
     if Result^.Reserved > Result^.Frontier then
       PassSlices(Result^.Reserved - Result^.Frontier);
     PassSlices(1); // the arena grows, or there is another one
+    EndOlderArenas;
     Result := NewestArena;
   end;
 end;

@@ -25,6 +25,7 @@ type
     procedure CheckGrowth;
     procedure CheckOccupiedAddresses;
     procedure CheckLateAddresses;
+    procedure CheckAddressesOfAnEndedThread;
     {$endif}
   protected
     procedure SetUp; override;
@@ -45,6 +46,7 @@ type
     procedure ArenaGrowsWhereAddressesAreFree;
     procedure ArenaEndsAtAddressesOfOthers;
     procedure AddressesThatAThreadPublishesLateAreUsedNext;
+    procedure OlderArenaGrowsWhenItsAddressesBecomeFree;
     {$endif}
   end;
 
@@ -325,6 +327,36 @@ end;
 procedure TArenaTests.AddressesThatAThreadPublishesLateAreUsedNext;
 begin
   Same(0, RunInChild(CheckLateAddresses), 'exit code of the child');
+end;
+
+// The stack of a thread lay behind the arena, until the thread ended.
+procedure TArenaTests.CheckAddressesOfAnEndedThread;
+var
+  First: PArena;
+  Reserved, Count, TailCount: NativeUInt;
+  Stack: PByte;
+  Span, Tail: PSpan;
+begin
+  while not CanGrow do
+    ArenaWithNew(Arena^.Reserved - Arena^.Frontier + 1);
+  First := Arena;
+  Reserved := First^.Reserved;
+  Count := Reserved - First^.Frontier + 1;
+  Stack := First^.Base + Reserved * SliceSize;
+  AssertTrue('occupied', OsReserveAt(Stack, SliceSize));
+  FrontierTake(Count, Tail, TailCount);
+  AssertTrue('a new arena', Arena <> First);
+  OsRelease(Stack, SliceSize);
+  Span := FrontierTake(Arena^.Reserved - Arena^.Frontier + 1, Tail, TailCount);
+  AssertTrue('the older arena grows', Span = First^.Spans + Reserved);
+  // Tests that ask for new slices get an arena that gives them.
+  ArenaWithNew(ManySlices);
+  SlicesAreTakenInOrder;
+end;
+
+procedure TArenaTests.OlderArenaGrowsWhenItsAddressesBecomeFree;
+begin
+  Same(0, RunInChild(CheckAddressesOfAnEndedThread), 'exit code of the child');
 end;
 {$endif}
 
