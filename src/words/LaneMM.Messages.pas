@@ -232,7 +232,7 @@ const
     (Name: 'reference-outside'; Text: '    the block outside was allocated by thread {thread} at'),
     (Name: 'more-references'; Text: '  and {count} further ones'),
     (Name: 'reference-sample'; Text:
-      '  Of {blocks} outside one in {number} was searched.'),
+      '  One in {number} of the {blocks} outside was searched.'),
     (Name: 'leaks-suppressed'; Text: '  Suppressed, not counted: {blocks}, {size}'),
     (Name: 'leaks-reachable'; Text: '  Still reachable, not counted: {blocks}, {size}'),
     (Name: 'leaks-lost'; Text: '  Not examined for lack of memory: {blocks}'),

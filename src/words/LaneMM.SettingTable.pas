@@ -60,7 +60,7 @@ const
     (Name: 'help'; Kind: okSwitch; Initial: 0;
       Help: 'print this list and continue'),
     (Name: 'quiet'; Kind: okSwitch; Initial: 0;
-      Help: 'no line at the end of a program with `leaks` or `debug` that nothing was found in'),
+      Help: 'no line at the end of a program in which `leaks` or `debug` found nothing'),
     (Name: 'contention'; Kind: okSwitch; Initial: 0;
       Help: 'log taken locks and frees of other threads'' blocks, by call site'),
     (Name: 'growth'; Kind: okSwitch; Initial: 0;
@@ -84,11 +84,11 @@ const
     (Name: 'depth'; Kind: okNumber; Initial: DefaultFrames;
       Help: 'maximum frames of a backtrace, 1 to 256'),
     (Name: 'hide'; Kind: okName; Initial: 0;
-      Help: 'routine that reports leave out inside the program''s, a wrapper; repeatable'),
+      Help: 'routine that reports leave out, such as a wrapper of the heap; repeatable'),
     (Name: 'rate'; Kind: okNumber; Initial: 524288;
       Help: 'average bytes between two samples of the profile; without it, fewer at first'),
     (Name: 'temporary'; Kind: okNumber; Initial: 1;
-      Help: 'other allocations of the thread before the free of a temporary block'),
+      Help: 'a block freed within N further allocations of its thread is temporary'),
     (Name: 'every'; Kind: okTime; Initial: 0;
       Help: 'time after which the profiles are written again, such as 10s; 0: never'),
     (Name: 'keep'; Kind: okNumber; Initial: 0;
@@ -106,10 +106,10 @@ const
     (Name: 'attach'; Kind: okNumber; Initial: 1;
       Help: '0: no requests of the tool lanemm are taken; 2: a thread waits for them'),
     (Name: 'background'; Kind: okSwitch; Initial: 0;
-      Help: 'C library: a thread returns free memory also while no call comes'),
+      Help: 'C library: a thread returns free memory even while the program calls nothing'),
     (Name: 'calls'; Kind: okNumber; Initial: 1;
-      Help: '0: no system calls but those of glibc''s malloc while the program runs; 1: so in the'
-        + ' C library'),
+      Help: '0: no system calls but those of glibc''s malloc while the program runs; 1: the'
+        + ' same in the C library'),
     (Name: 'huge'; Kind: okNumber; Initial: HugeFromDefault;
       Help: 'bytes of full spans from which a thread gets huge pages; 0: never'),
     (Name: 'log'; Kind: okText; Initial: 0;
@@ -123,7 +123,7 @@ const
     (Name: 'event'; Kind: okRule; Initial: 0;
       Help: 'handling of reports, e.g. double-free:stderr:once:halt=3; see below'),
     (Name: 'stacks'; Kind: okSwitch; Initial: 0;
-      Help: 'note where each block is allocated, for leak reports and walks'),
+      Help: 'record where each block is allocated, for leak reports and walks'),
     (Name: 'abort'; Kind: okSwitch; Initial: 0;
       Help: 'report invalid frees also without debug; memory errors end the process'),
     (Name: 'hard'; Kind: okSwitch; Initial: 0;

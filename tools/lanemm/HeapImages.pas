@@ -563,7 +563,7 @@ begin
     Result := Format('%s of %s records changed while they were read.',
       [Grouped(ChangedCount), Grouped(RecordCount)]);
   if DamagedCount > 0 then
-    Result := Trim(Result + Format(' %d records cannot be: damaged, or changing.',
+    Result := Trim(Result + Format(' %d records could not be read: damaged, or changing.',
       [DamagedCount]));
 end;
 

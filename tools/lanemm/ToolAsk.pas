@@ -40,13 +40,13 @@ const
       + 'profile     the files of the sampler'#10
       + 'contention  taken locks and frees by other threads; `lanemm do PID contention`'#10
       + 'growth      blocks that grow; `lanemm do PID growth`'#10
-      + 'Prints the report. Of a format the file goes to the standard output, or on a'#10
-      + 'terminal its name: `report PID profile --html > page.html`'#10
+      + 'Prints the report. With a format, writes the file to stdout, but prints its name if'#10
+      + 'stdout is a terminal: `report PID profile --html > page.html`'#10
       + '--json --html --pprof --folded --speedscope (inuse and leaks: --json --html)'#10
       + 'leaks       blocks in use that nothing points to, directly or through others: lanemm'#10
-      + '            reads them, the process takes no part; PID may be a core file. Exact of a'#10
+      + '            reads them, the process takes no part; PID may be a core file. Exact for a'#10
       + '            process that is stopped, or with --pause, which stops its threads meanwhile'#10
-      + '            --json and --html write to the standard output; --most=N lines, 20 by'#10
+      + '            --json and --html write to stdout; --most=N lines, 20 by'#10
       + '            default, 0: all; --copy=N as for state'#10
       + 'threads     each thread with its backtrace, what it waits for and which thread holds that;'#10
       + '            deadlocks first. lanemm reads it: threads that run or wait for locks, events'#10

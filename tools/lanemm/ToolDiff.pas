@@ -17,7 +17,7 @@ const
     Name: 'diff';
     Usage: 'BEFORE AFTER [OPTIONS]';
     Help: 'Shows what grew between two states, reports or profiles';
-    Details: '  --most=N      so many lines, 20 by default; 0: all'#10
+    Details: '  --most=N      at most N lines, 20 by default; 0: all'#10
       + '  --value=NAME  the values of a profile: inuse_space, alloc_space, ...'#10
       + '  --folded      stacks with both amounts, the input of a difference flame graph'#10
       + '  --format=NAME text, markdown, or junit: a test case that too much growth fails'#10

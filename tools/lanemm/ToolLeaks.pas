@@ -33,9 +33,9 @@ end;
 procedure WriteLimits(const Leaks: TLeaks);
 begin
   if Leaks.Threads = 0 then
-    WriteLn(StdErr, 'lanemm: the process runs: listed is what ', Leaks.Looks, ' looks in turn have'
-      + ' found. A block whose only address was in a register, or on its way to another place, at'
-      + ' each look is no leak. --pause is exact.');
+    WriteLn(StdErr, 'lanemm: the process runs: listed are the blocks that each of ',
+      Leaks.Looks, ' searches found. One whose only address was in a register, or was being moved,'
+      + ' during each search is listed, too, though it is not a leak. --pause is exact.');
 end;
 
 procedure WriteLeaksJson(Opened: TOpened; const Leaks: TLeaks; const Topic: string);

@@ -291,7 +291,7 @@ begin
     Result := 'each time it was in the middle of a change that must not be interrupted'
   else
     Result := 'none of its threads has looked, as they do when they allocate or free some'
-      + ' memory; one that does nothing is asked as root, or when started with `attach=2`';
+      + ' memory; an idle process can be asked by root, or if it was started with `attach=2`';
 end;
 
 procedure TMailbox.Await(Number: UInt64; Limit: QWord; const Doing: string);

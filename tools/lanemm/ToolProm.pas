@@ -16,13 +16,14 @@ const
     Name: 'prom';
     Usage: '[PID] [--output=FILE]';
     Help: 'Writes metrics as Prometheus text';
-    Details: '  --output=FILE  replaces FILE at once, never half of it, as the textfile'#10
-      + '                 collector needs it; a pipe or a device is written to'#10
+    Details: '  --output=FILE  replaces FILE as a whole, as the textfile collector needs it;'#10
+      + '                 a pipe or a device is written to'#10
       + '  --copy=N       the Nth copy of LaneMM of a process with several'#10#10
       + 'Without PID: all processes on LaneMM. The labels are pid and program, size for the'#10
-      + 'size classes, and region for the regions, which are summed up by name: of the 100'#10
-      + 'largest, and of the others with an empty name. A process whose memory you may not read is asked for its totals, and has'#10
-      + 'no metric of these; one that does not answer has lanemm_up 0 and no other.'#10;
+      + 'size classes, and region for the regions, which are summed up by name: the 100 largest,'#10
+      + 'and all others with an empty name. A process whose memory you may not read is asked for'#10
+      + 'its totals, and has no metric of classes and regions; one that does not answer has'#10
+      + 'lanemm_up 0 and no other.'#10;
     Options: 'output: copy:';
     MostWords: 1;
     Run: RunProm);

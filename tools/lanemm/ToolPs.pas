@@ -20,7 +20,7 @@ const
     Help: 'Lists the processes that run on LaneMM';
     Details: 'Used are the blocks in use, committed is the memory held from the system for them.'#10
       + 'A process whose memory you may not read is asked to write its totals to its status'#10
-      + 'page: a star stands behind them, and their age if it does not answer.'#10
+      + 'page: a star marks these, with their age if it does not answer.'#10
       + '  --dead FOLDER  the black boxes there whose processes have ended, see `lanemm blackbox`'#10;
     Options: 'dead:';
     MostWords: 0;

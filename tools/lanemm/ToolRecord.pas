@@ -18,7 +18,7 @@ const
     Help: 'Writes a time line as comma-separated values';
     Details: '  --every=TIME   between two lines: 500ms, 2s, 5m; 1s by default'#10
       + '  --lines=N      ends after N lines; without it, with the process'#10
-      + '  --output=FILE  writes to FILE, not to the standard output'#10
+      + '  --output=FILE  writes to FILE, not to stdout'#10
       + '  --copy=N       the Nth copy of LaneMM of a process with several'#10;
     Options: 'every: lines: output: copy:';
     MostWords: 1;

@@ -22,7 +22,7 @@ const
     Usage: 'FILE [OPTIONS]';
     Help: 'Repeats the calls of a recorded program under memory managers';
     Details: '  --managers=NAMES only these, with commas between: the names of the table'#10
-      + '  --rounds=N       so many runs of each, 7 by default; fewer than 5 prove nothing'#10
+      + '  --rounds=N       runs of each, 7 by default; fewer than 5 prove nothing'#10
       + '  --with=NAME=LIB  one more manager: a library to preload, such as mi=/opt/libmimalloc.so'#10
       + '  --words=WORDS    LaneMM once more, with these settings of the variable LANEMM'#10
       + '  --plan=FILE      writes the calls to FILE, with numbers in place of addresses, and ends'#10

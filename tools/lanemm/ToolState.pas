@@ -17,11 +17,11 @@ const
   StateOptions = 'json contents damage at: holders most: copy:';
 
   StateHelp = '  --contents   blocks in use by what they hold: classes, strings, arrays'#10
-    + '  --most=N     so many lines of regions and of contents, 20 by default; 0: all'#10
+    + '  --most=N     at most N lines of regions and of contents, 20 by default; 0: all'#10
     + '  --damage     checks all free lists and guards'#10
     + '  --at=ADDRESS what lies at an address: block, contents, size, in use or free, owner'#10
-    + '  --holders    with --at: who holds an address of that block'#10
-    + '  --json       the same as JSON, but for --at'#10;
+    + '  --holders    with --at: the places that hold an address of that block'#10
+    + '  --json       the same as JSON, except --at'#10;
 
   StateCommand: TCommand = (
     Name: 'state';
@@ -30,7 +30,7 @@ const
     Details: StateHelp
       + '  --copy=N     the Nth copy of LaneMM of a process with several'#10#10
       + 'The process takes no part: it may be stopped, or hang with a lock held. While it'#10
-      + 'runs, what changes meanwhile is counted; the numbers are exact when it stands still.'#10
+      + 'runs, records that change are counted; the numbers are exact when it stands still.'#10
       + 'Full spans belong to no thread until one of their blocks is freed.'#10;
     Options: StateOptions;
     MostWords: 1;
@@ -39,7 +39,7 @@ const
   CoreCommand: TCommand = (
     Name: 'core';
     Usage: 'FILE [PROGRAM] [OPTIONS]';
-    Help: 'Shows the heap of a dead process out of its core file';
+    Help: 'Shows the heap of a dead process from its core file';
     Details: 'Contents and damage are always shown. PROGRAM is where the program is now, if not'#10
       + 'where it was when it ran.'#10#10 + StateHelp
       + '  --copy=N     the Nth copy of LaneMM of a process with several'#10;

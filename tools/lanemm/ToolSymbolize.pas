@@ -16,10 +16,10 @@ const
     Name: 'symbolize';
     Usage: 'LOG [FILE|FOLDER...]';
     Help: 'Names routines and lines in a log of a program without debug information';
-    Details: 'A frame `server+0x1f3a0` gets its routine and line out of the file server.dbg,'#10
+    Details: 'A frame `server+0x1f3a0` gets its routine and line from the file server.dbg,'#10
       + 'server.debug or server with debug information: one of the FILEs, or in a FOLDER, beside'#10
       + 'the log, or here, and of the same build where the module is there, too. With `-` the log'#10
-      + 'is the standard input. Frames of modules that are not found stay as they are.'#10;
+      + 'is stdin. Frames of modules that are not found stay as they are.'#10;
     Options: '';
     MostWords: AnyWords;
     Run: RunSymbolize);

@@ -36,7 +36,7 @@ begin
     Result := 'waits for ' + Thread.What;
   end;
   if not Thread.HasRegisters then
-    Result := 'is in a state that is not known'
+    Result := 'is in an unknown state'
   else if (Thread.Kind = waTime) and (Thread.Owner <> 0) then
     Result := Result + ' for a limited time';
   Result := Result + Report.LineOf(Thread);

@@ -18,18 +18,18 @@ const
     Help: 'Watches a process: totals, rates, regions, size classes, threads';
     Details: '  --every=TIME  between two pictures: 500ms, 2s; 1s by default'#10
       + '  --once        one picture, without keys'#10
-      + '  --lines=N     so many lines of the table; as many as the terminal has by default'#10
+      + '  --lines=N     N lines of the table; by default as many as the terminal has'#10
       + '  --sort=KEY    used, blocks, slack, growth or size'#10
-      + '  --threads     threads, not size classes; full spans are of no thread until one of'#10
+      + '  --threads     threads, not size classes; full spans belong to no thread until one of'#10
       + '                their blocks is freed'#10
-      + '  --regions     regions alone, as many as fit; else the five largest, if any, precede'#10
+      + '  --regions     regions alone, as many as fit; otherwise the five largest come first'#10
       + '  --copy=N      the Nth copy of LaneMM of a process with several'#10#10
       + 'Keys: c size classes, t threads, e regions; sorted by u used, b blocks, f slack, g growth, s size;'#10
       + 'r growth from now on, space stands still, q ends.'#10
       + 'p starts a profile in the process, and p again writes its page and ends it.'#10#10
       + 'Growth is the change of used bytes since lanemm began to look. A span is a run of'#10
       + 'pages with blocks of one size; slack is what it has beside the blocks in use.'#10
-      + 'Regions of one name are one line: their number, their sums, and the peak of memory and'#10
+      + 'Regions of the same name share a line: their number, their sums, and the peak of memory and'#10
       + 'the limit of a single one.'#10;
     Options: 'every: once lines: sort: threads regions copy:';
     MostWords: 1;

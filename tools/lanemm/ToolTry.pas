@@ -16,7 +16,7 @@ const
     Name: 'try';
     Usage: '[OPTIONS] [--] PROGRAM [ARGUMENTS...]';
     Help: 'Compares memory managers and settings for a program';
-    Details: '  --rounds=N       so many runs of each, 7 by default; fewer than 5 prove nothing'#10
+    Details: '  --rounds=N       runs of each, 7 by default; fewer than 5 prove nothing'#10
       + '  --with=NAME=LIB  one more manager: a library to preload, such as mi=/opt/libmimalloc.so'#10
       + '  --words=WORDS    LaneMM once more, with these settings of the variable LANEMM'#10
       + '  --only=NAMES     only these, with commas between'#10
@@ -81,8 +81,8 @@ begin
     raise ETool.Create(ecNotOnLaneMM, '%s is static and has no LaneMM inside: it takes no other'
       + ' manager; link it without -static, or compile it with -FaLaneMM', [Found.Path]);
   if Found.IsOtherWidth then
-    raise ETool.Create(ecNotOnLaneMM, '%s is a program of other words than the libraries of this'
-      + ' machine, which it cannot load', [Found.Path]);
+    raise ETool.Create(ecNotOnLaneMM, '%s has a different word size from the libraries of'
+      + ' this machine, so it cannot load them', [Found.Path]);
   if Found.HasMalloc then
     raise ETool.Create(ecNotOnLaneMM, '%s has a malloc of its own, so it takes no other manager',
       [Found.Path]);

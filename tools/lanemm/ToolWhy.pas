@@ -15,16 +15,16 @@ const
   WhyCommand: TCommand = (
     Name: 'why';
     Usage: 'PID|FILE [CLASS|ADDRESS|--html|--json]';
-    Help: 'Says why blocks are still there: from which variable which ways lead to them';
+    Help: 'Says why blocks are still there: which ways lead to them, from which variable';
     Details: 'CLASS is a name as `lanemm state --contents` prints it, with or without its unit. FILE'#10
-      + 'is a core file. Of each block one of the shortest ways counts, from a variable if there is'#10
-      + 'one; of an ADDRESS, as $7f1200 or 0x7f1200, each link is shown with its address.'#10
-      + 'Without it, what holds the memory: each row with all that it alone leads to, from 1 % of all'#10
-      + 'bytes in use on, below it the rows of which it consists.'#10
+      + 'is a core file. Each block counts for one of the shortest ways to it, from a variable if'#10
+      + 'there is one; for an ADDRESS, as $7f1200 or 0x7f1200, each link is shown with its address.'#10
+      + 'Without either: what holds the memory, each row with all that it alone leads to, from 1 %'#10
+      + 'of all bytes in use on, and below it the rows that it consists of.'#10
       + '--html       the tree of what holds the memory, whole, as a page of the form of leak reports,'#10
-      + '             with the lines that allocated it where the process notes them: `do PID stacks`'#10
+      + '             with the lines that allocated it if the process records them: `do PID stacks`'#10
       + '--json       the same as JSON, for `lanemm diff` and the window of LaneMM in Lazarus'#10
-      + '--most=N     so many ways, 20 by default; 0: all'#10
+      + '--most=N     at most N ways, 20 by default; 0: all'#10
       + '--copy=N     the Nth copy of LaneMM of a process with several'#10;
     Options: 'html json most: copy:';
     MostWords: 2;

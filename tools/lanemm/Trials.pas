@@ -201,7 +201,7 @@ begin
   Notes := TStringList.Create;
   for Name in [PreloadVariable, SettingsVariable] do
     if GetEnvironmentVariable(Name) <> '' then
-      Notes.Add(Format('All runs have %s=%s, which stands in the environment.', [Name,
+      Notes.Add(Format('All runs have %s=%s, from the environment.', [Name,
         GetEnvironmentVariable(Name)]));
 end;
 
