@@ -24,8 +24,8 @@ function TypeHasReferences(TypeInfo, Data, Size: NativeUInt): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Bits, LaneMM.Hooks, LaneMM.Walk, LaneMM.CodeRanges, LaneMM.CallCode,
-  LaneMM.Instructions, LaneMM.Modules, LaneMM.RtlRecords;
+  LaneMM.Hooks, LaneMM.Walk, LaneMM.CodeRanges, LaneMM.CallCode, LaneMM.Instructions,
+  LaneMM.Modules, LaneMM.RtlRecords, LaneMM.Contents;
 
 const
   // Instructions from the return of New to the call that initializes the block.
@@ -94,26 +94,16 @@ end;
 // Returns False where that is not certain.
 function ReadType(TypeInfo: NativeUInt; out Kind: Byte; out Head: TRecordTypeHead;
   out Fields: NativeUInt): Boolean;
-var
-  Start: array[0..1] of Byte; // the kind, the length of the name
 begin
   Head := Default(TRecordTypeHead);
-  Fields := 0;
-  Result := ModulesRead(TypeInfo, @Start, SizeOf(Start));
-  Kind := Start[0];
+  Fields := TypeData(TypeInfo, Kind);
+  Result := Fields <> 0;
   if not Result or not (Kind in Records) then
     Exit;
-  Fields := AlignUp(TypeInfo + SizeOf(Start) + Start[1], TypeInfoAlignment) + RecordTypeFirst;
+  Inc(Fields, RecordTypeFirst);
   Result := ModulesRead(Fields, @Head, SizeOf(Head)) and (Head.Terminator = nil)
     and (Head.Operators = nil) and (Head.Count <= MostFields);
   Inc(Fields, SizeOf(Head));
-end;
-
-function RefersToBlock(Value: NativeUInt): Boolean;
-var
-  Block: TBlockInfo;
-begin
-  Result := (Value <> 0) and WalkFind(Pointer(Value), Block);
 end;
 
 function RecordHasReferences(TypeInfo, Data, Size: NativeUInt; Depth: Cardinal): Boolean; forward;
@@ -124,8 +114,9 @@ function FieldRefers(const Field: TRecordTypeField; Data, Size: NativeUInt; Dept
 var
   TypeInfo: NativeUInt;
   Head: TRecordTypeHead;
-  Fields: NativeUInt;
+  Fields, Value: NativeUInt;
   Kind: Byte;
+  Block: TBlockInfo;
 begin
   Result := False;
   TypeInfo := 0;
@@ -133,8 +124,9 @@ begin
     or not ModulesRead(Field.TypeInfo, @TypeInfo, SizeOf(TypeInfo))
     or not ReadType(TypeInfo, Kind, Head, Fields) then
     Exit;
+  Value := PNativeUInt(Data + NativeUInt(Field.Offset))^;
   if Kind in References then
-    Result := RefersToBlock(PNativeUInt(Data + NativeUInt(Field.Offset))^)
+    Result := (Value <> 0) and WalkFind(Pointer(Value), Block)
   else if (Kind in Records) and (Depth < MostDepth) then
     Result := RecordHasReferences(TypeInfo, Data + NativeUInt(Field.Offset),
       Size - NativeUInt(Field.Offset), Depth + 1);

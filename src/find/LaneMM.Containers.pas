@@ -119,30 +119,20 @@ end;
 
 // ---------------------------------------------------------------------------- arrays
 
-// Returns the address behind the kind and the name in type information; 0 for another kind, if Kind
-// is not 0.
-function TypeData(TypeInfo: NativeUInt; Kind: Byte): NativeUInt;
-var
-  Start: array[0..1] of Byte; // the kind, the length of the name
-begin
-  Result := 0;
-  Start[1] := 0;
-  if ModulesRead(TypeInfo, @Start, SizeOf(Start)) and ((Kind = 0) or (Start[0] = Kind)) then
-    Result := AlignUp(TypeInfo + SizeOf(Start) + Start[1], TypeInfoAlignment) + RecordTypeFirst;
-end;
-
 // Sees the field if it is a dynamic array.
 procedure SeeField(var Look: TLook; const Field: TRecordTypeField);
 const
   DynamicArrayKind = 21;
 var
   TypeInfo, Address: NativeUInt;
+  Kind: Byte;
   Items: TItems;
 begin
   if not ModulesRead(Field.TypeInfo, @TypeInfo, SizeOf(TypeInfo)) then
     Exit;
-  TypeInfo := TypeData(TypeInfo, DynamicArrayKind);
-  if (TypeInfo = 0) or not ModulesRead(TypeInfo, @Items.ItemSize, SizeOf(Items.ItemSize)) then
+  TypeInfo := TypeData(TypeInfo, Kind);
+  if (TypeInfo = 0) or (Kind <> DynamicArrayKind)
+    or not ModulesRead(TypeInfo + RecordTypeFirst, @Items.ItemSize, SizeOf(Items.ItemSize)) then
     Exit;
   Address := PNativeUInt(Look.Data + Field.Offset)^;
   Items.Block := 0;
@@ -161,13 +151,13 @@ var
   Field: TRecordTypeField;
   Place: NativeUInt;
   Index: NativeInt;
+  Kind: Byte;
 begin
   Head := Default(TRecordTypeHead);
   Field := Default(TRecordTypeField);
-  Place := 0;
-  if TypeInfo <> 0 then
-    Place := TypeData(TypeInfo, 0);
-  if (Place = 0) or not ModulesRead(Place, @Head, SizeOf(Head)) or (Head.Count > MostFields) then
+  Place := TypeData(TypeInfo, Kind) + RecordTypeFirst;
+  if (Place = RecordTypeFirst) or not ModulesRead(Place, @Head, SizeOf(Head))
+    or (Head.Count > MostFields) then
     Exit;
   Inc(Place, SizeOf(Head));
   for Index := 1 to Head.Count do

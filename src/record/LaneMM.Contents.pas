@@ -47,6 +47,9 @@ function ClassRead(ClassId: NativeUInt; out Head: TClassHead): Boolean;
 function ClassReadName(const Head: TClassHead; out Name: ShortString): Boolean;
 /// Reads the name of the unit that declares the class; returns True if it is valid.
 function ClassReadUnit(const Head: TClassHead; out Name: ShortString): Boolean;
+/// Returns the address of the data of type information, behind its kind and name, aligned where the
+/// processor requires that; 0 for type information 0, and where it cannot be read.
+function TypeData(TypeInfo: NativeUInt; out Kind: Byte): NativeUInt;
 /// Reads the address of the parent's class record, 0 for none; returns False if it is unreadable.
 function ClassReadParent(const Head: TClassHead; out Parent: NativeUInt): Boolean;
 /// Returns the bytes of an object of the class; 0 when there is no such class.
@@ -181,21 +184,23 @@ begin
   end;
 end;
 
-// From the type information of the class: kind, name, then, aligned where the processor requires
-// that, the data with the name of the unit.
+function TypeData(TypeInfo: NativeUInt; out Kind: Byte): NativeUInt;
+var
+  Start: array[0..1] of Byte; // the kind, the length of the name
+begin
+  Result := 0;
+  if (TypeInfo <> 0) and ModulesRead(TypeInfo, @Start, SizeOf(Start)) then
+    Result := AlignUp(TypeInfo + SizeOf(Start) + Start[1], TypeInfoAlignment);
+  Kind := Start[0];
+end;
+
 function ClassReadUnit(const Head: TClassHead; out Name: ShortString): Boolean;
 var
-  Kind: array[0..1] of Byte;
+  Kind: Byte;
   Data: NativeUInt;
 begin
-  Kind[0] := 0;
-  Data := ClassWord(Head, vmtTypeInfo);
-  Result := (Data <> 0) and ModulesRead(Data, @Kind, SizeOf(Kind)) and (Kind[0] = ClassTypeKind);
-  if not Result then
-    Exit;
-  Inc(Data, SizeOf(Kind) + Kind[1]);
-  Data := AlignUp(Data, TypeInfoAlignment);
-  Result := ReadName(Data + ClassUnitName, Name);
+  Data := TypeData(ClassWord(Head, vmtTypeInfo), Kind);
+  Result := (Data <> 0) and (Kind = ClassTypeKind) and ReadName(Data + ClassUnitName, Name);
 end;
 
 procedure ClassAddName(var Text: TText; ClassId: NativeUInt);
