@@ -33,7 +33,7 @@ implementation
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages,
   LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.Contents, LaneMM.DebugCheck,
-  LaneMM.DebugReport, LaneMM.DebugSpans;
+  LaneMM.DebugReport;
 
 procedure AllocationLogApply;
 begin
@@ -81,16 +81,7 @@ end;
 
 // ---------------------------------------------------------------------------- events
 
-// Makes a finding about a block that this thread changes; State is the one that it is to have.
-procedure Describe(out Finding: TFinding; Block: PDebugBlock; State: TDebugState);
-begin
-  Finding := Default(TFinding);
-  Finding.Block := Block^;
-  Finding.Data := NativeUInt(DebugBlockData(Block));
-  Finding.State := State;
-  Finding.FirstWord := Block^.FirstWord;
-end;
-
+// Reports a block that this thread changes; State is the one that it is to have.
 procedure Tell(Block: PDebugBlock; Kind: TEventKind; Message: TMessage; State: TDebugState);
 var
   Heap: PHeap;
@@ -100,9 +91,9 @@ begin
   if (Heap = nil) or Heap^.Notes.IsLogging or not EventIsWanted(Kind)
     or (FetchAdd(Debug.LoggedCount, 1) >= Settings.Values[opTraceMost]) then
     Exit;
-  Describe(Finding, Block, State);
-  Finding.Kind := Kind;
-  Finding.Message := Message;
+  FindingFrom(Finding, Kind, Message, Block);
+  Finding.State := State;
+  Finding.FirstWord := Block^.FirstWord;
   Heap^.Notes.IsLogging := True;
   FindingReport(Finding);
   Heap^.Notes.IsLogging := False;
@@ -125,9 +116,9 @@ procedure NumberReached(Block: PDebugBlock);
 var
   Finding: TFinding;
 begin
-  Describe(Finding, Block, dsInUse);
-  Finding.Kind := evNumber;
-  Finding.Message := msNumber;
+  FindingFrom(Finding, evNumber, msNumber, Block);
+  Finding.State := dsInUse;
+  Finding.FirstWord := Block^.FirstWord;
   FindingReport(Finding);
 end;
 

@@ -65,7 +65,8 @@ type
   TFindingCall = procedure(const Finding: TFinding);
 
 /// Makes a finding about Block, which may be in the state dsChanging.
-procedure FindingFrom(out Finding: TFinding; Message: TMessage; Block: PDebugBlock);
+procedure FindingFrom(out Finding: TFinding; Kind: TEventKind; Message: TMessage;
+  Block: PDebugBlock);
 /// Checks one part of a block for damage, Part from 0 to DebugPartCount - 1. State is the state
 /// of the block, or was before the caller set dsChanging. Returns True if it is damaged.
 function DebugDamageFind(Block: PDebugBlock; State: TDebugState; Part: Cardinal;
@@ -174,9 +175,11 @@ begin
   Move(Place.Data[Finding.DumpOffset], Finding.Dump, Finding.DumpLength);
 end;
 
-procedure FindingFrom(out Finding: TFinding; Message: TMessage; Block: PDebugBlock);
+procedure FindingFrom(out Finding: TFinding; Kind: TEventKind; Message: TMessage;
+  Block: PDebugBlock);
 begin
   Finding := Default(TFinding);
+  Finding.Kind := Kind;
   Finding.Message := Message;
   Finding.Block := Block^;
   Finding.State := DebugStateOf(Block^.State);
@@ -314,8 +317,7 @@ const
   Messages: array[TPart] of TMessage = (msBookkeeping, msWriteBefore, msWriteAfter,
     msWriteAfterFree, msWriteAfterFree);
 begin
-  FindingFrom(Finding, Messages[Part], Block);
-  Finding.Kind := Kinds[Part];
+  FindingFrom(Finding, Kinds[Part], Messages[Part], Block);
   Finding.State := State;
   Finding.Address := Finding.Data;
   if State = dsFreed then

@@ -29,6 +29,9 @@ uses
   LaneMM.Instructions, LaneMM.A64Code, LaneMM.CallCode, LaneMM.Contents, LaneMM.FaultOrigin,
   LaneMM.Patterns;
 
+type
+  PFault = ^TFault;
+
 const
   // Words at the top of the stack that are searched for the address of a freed block.
   MostWords = 64;
@@ -164,8 +167,7 @@ var
   Item: TInstruction;
   First: NativeUInt;
 begin
-  FindingFrom(Finding, GuardMessage(Fault, Block), Block);
-  Finding.Kind := evGuard;
+  FindingFrom(Finding, evGuard, GuardMessage(Fault, Block), Block);
   Finding.Address := Fault.Address;
   Finding.Access := Fault.Access;
   if SceneOpen(Fault, Scene, Item) and SceneFindAccess(Scene, Item, Fault.Address, First) then
@@ -203,7 +205,7 @@ begin
       Note := noLikely;
   end;
   if Block <> nil then
-    FindingFrom(Finding, Messages[State = dsInUse], Block)
+    FindingFrom(Finding, evUninitialised, Messages[State = dsInUse], Block)
   else if (State = dsFreed) and (Settings.Values[opGuard] = 0) then
     Note := noUnknown;
   Finding.Note := Note;
@@ -303,12 +305,15 @@ begin
     end;
 end;
 
-procedure Explain(const Fault: TFault);
+// Explains the TFault at Context.
+procedure Explain(Context: Pointer);
 var
+  Fault: TFault;
   Place: TDebugPlace;
   Scene: TScene;
   Item: TInstruction;
 begin
+  Fault := PFault(Context)^;
   if DebugPlaceFind(Pointer(Fault.Address), Place) and (Place.Block <> nil)
     and (Place.HasPages or not DebugPlaceIsOpen(Place)) then
     TellRefused(Fault, Place.Block)
@@ -318,18 +323,10 @@ begin
     ExplainCode(Fault);
 end;
 
-type
-  PFault = ^TFault;
-
-procedure ExplainFault(Context: Pointer);
-begin
-  Explain(PFault(Context)^);
-end;
-
 // The handler may have an alternate stack.
 procedure ExplainApart(const Fault: TFault);
 begin
-  ReportRunApart(ExplainFault, @Fault);
+  ReportRunApart(Explain, @Fault);
 end;
 
 procedure FaultsWatch;

@@ -70,14 +70,11 @@ var
   Block: PDebugBlock;
 begin
   Block := DebugBlockOf(Instance);
+  Finding := Default(TFinding);
   if Block <> nil then
-    FindingFrom(Finding, Message, Block)
-  else
-  begin
-    Finding := Default(TFinding);
-    Finding.Message := Message;
-  end;
+    FindingFrom(Finding, evFreedCall, Message, Block);
   Finding.Kind := evFreedCall;
+  Finding.Message := Message;
   Finding.Address := NativeUInt(Instance);
   Finding.Slot := -1;
 end;

@@ -28,8 +28,7 @@ procedure InvalidReportTwice(Block: PDebugBlock; Message: TMessage);
 var
   Finding: TFinding;
 begin
-  FindingFrom(Finding, Message, Block);
-  Finding.Kind := evDoubleFree;
+  FindingFrom(Finding, evDoubleFree, Message, Block);
   Finding.Address := Finding.Data;
   FindingReport(Finding);
 end;
@@ -84,16 +83,17 @@ begin
   Block := DebugBlockOf(P);
   if Block <> nil then
   begin
-    FindingFrom(Finding, Messages[Call], Block);
+    FindingFrom(Finding, evInvalidFree, Messages[Call], Block);
     Finding.Note := noInner;
   end
   else
+  begin
     Finding := Default(TFinding);
-  Finding.Kind := evInvalidFree;
-  Finding.Message := Messages[Call];
-  Finding.Address := NativeUInt(P);
-  if Block = nil then
+    Finding.Kind := evInvalidFree;
+    Finding.Message := Messages[Call];
     LookAround(P, Finding);
+  end;
+  Finding.Address := NativeUInt(P);
   FindingReport(Finding);
 end;
 
@@ -101,8 +101,7 @@ procedure InvalidReportSize(Block: PDebugBlock; Size: NativeUInt);
 var
   Finding: TFinding;
 begin
-  FindingFrom(Finding, msWrongSize, Block);
-  Finding.Kind := evWrongSize;
+  FindingFrom(Finding, evWrongSize, msWrongSize, Block);
   Finding.Given := Size;
   FindingReport(Finding);
 end;

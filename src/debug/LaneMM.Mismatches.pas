@@ -127,11 +127,7 @@ procedure Tell(Block: PDebugBlock; Message: TMessage);
 var
   Finding: TFinding;
 begin
-  Finding := Default(TFinding);
-  Finding.Kind := evMismatch;
-  Finding.Message := Message;
-  Finding.Block := Block^;
-  Finding.Data := NativeUInt(DebugBlockData(Block));
+  FindingFrom(Finding, evMismatch, Message, Block);
   Finding.State := dsFreed;
   Finding.FirstWord := Block^.FirstWord;
   FindingReport(Finding);
@@ -141,8 +137,7 @@ procedure MismatchReport(Block: PDebugBlock; Family: TFamily);
 var
   Finding: TFinding;
 begin
-  FindingFrom(Finding, msMismatchFamily, Block);
-  Finding.Kind := evMismatch;
+  FindingFrom(Finding, evMismatch, msMismatchFamily, Block);
   Finding.Family := Family;
   FindingReport(Finding);
 end;
