@@ -20,11 +20,10 @@ procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Hooks, LaneMM.Os, LaneMM.OsProcess, LaneMM.Rtl,
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl,
   LaneMM.SettingsState, LaneMM.ReportState, LaneMM.ReportStack, LaneMM.Events, LaneMM.Messages,
-  LaneMM.ReportHead,
-  LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Symbols,
-  LaneMM.DebugState, LaneMM.Contents, LaneMM.Groups;
+  LaneMM.ReportHead, LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules,
+  LaneMM.Elf, LaneMM.Symbols, LaneMM.DebugState, LaneMM.Contents, LaneMM.Groups;
 
 type
   TReport = record
@@ -241,83 +240,43 @@ end;
 
 // ---------------------------------------------------------------------------- addresses
 
-type
-  TPlace = record
-    Address: NativeUInt;
-    Mapping: TOsMapping;
-    IsFound: Boolean;
-    FileEnd: NativeUInt; // end of the mapping of a file before this one
-    FilePath: TPath;
-  end;
-
-procedure LookAtMapping(const Mapping: TOsMapping; Context: Pointer);
-var
-  Place: ^TPlace;
-begin
-  Place := Context;
-  if Place^.IsFound then
-    Exit;
-  Place^.Mapping := Mapping;
-  Place^.IsFound := (Place^.Address >= Mapping.First) and (Place^.Address < Mapping.Limit);
-  if Mapping.IsFile then
-  begin
-    Place^.FileEnd := Mapping.Limit;
-    Place^.FilePath := Mapping.Path;
-  end
-  // The variables of a module that begin as zero lie in a mapping without a file behind its data.
-  else if (Mapping.Path[0] = #0) and (Mapping.First = Place^.FileEnd) then
-  begin
-    Place^.Mapping.Path := Place^.FilePath;
-    Place^.Mapping.IsFile := True;
-  end;
-end;
-
 // Adds where an address outside of the heap lies.
 procedure AddPlace(var Report: TReport; Address: NativeUInt);
 var
-  Place: TPlace;
+  Mapping: TOsMapping;
   Message: TMessage;
 begin
-  Place := Default(TPlace);
-  Place.Address := Address;
-  OsVisitMappings(LookAtMapping, @Place);
-  FieldChars(Report.Fields, fiPath, @Place.Mapping.Path);
-  if not Place.IsFound then
+  Mapping := Default(TOsMapping);
+  if not ElfFindModule(Address, Mapping) then
     Message := msIsUnmapped
-  else if NativeUInt(NativeUInt(get_frame) - Place.Mapping.First)
-    < NativeUInt(Place.Mapping.Limit - Place.Mapping.First)
-    then
+  else if NativeUInt(NativeUInt(get_frame) - Mapping.First)
+    < NativeUInt(Mapping.Limit - Mapping.First) then
     Message := msIsStack
-  else if Place.Mapping.IsFile then
+  else if Mapping.IsFile then
     Message := msIsModule
   else
     Message := msIsMemory;
+  FieldChars(Report.Fields, fiPath, @Mapping.Path);
   MessageAdd(Report.Event.Text, Message, Report.Fields);
 end;
 
 procedure AddNote(var Report: TReport; const Finding: TFinding);
+const
+  Messages: array[TNote] of TMessage = (msHead, msIsInner, msIsFree, msNormalBlock, msHead,
+    msIsFreedFill, msIsNewFill, msIsLikely, msIsUnknown, msClassRead, msMethodCalled);
 begin
-  case Finding.Note of
-    noNone: ;
-    noInner: MessageAdd(Report.Event.Text, msIsInner, Report.Fields);
-    noFree: MessageAdd(Report.Event.Text, msIsFree, Report.Fields);
-    noNormal:
-      begin
-        FieldAddress(Report.Fields, fiBlock, Finding.Data);
-        FieldNumber(Report.Fields, fiOffset, Finding.Address - Finding.Data);
-        FieldCount(Report.Fields, fiUsable, Finding.Block.Size, 'byte');
-        if Finding.Address <> Finding.Data then
-          MessageAdd(Report.Event.Text, msIsInner, Report.Fields);
-        MessageAdd(Report.Event.Text, msNormalBlock, Report.Fields);
-      end;
-    noElsewhere: AddPlace(Report, Finding.Address);
-    noFreedFill: MessageAdd(Report.Event.Text, msIsFreedFill, Report.Fields);
-    noNewFill: MessageAdd(Report.Event.Text, msIsNewFill, Report.Fields);
-    noLikely: MessageAdd(Report.Event.Text, msIsLikely, Report.Fields);
-    noUnknown: MessageAdd(Report.Event.Text, msIsUnknown, Report.Fields);
-    noClassRead: MessageAdd(Report.Event.Text, msClassRead, Report.Fields);
-    noMethodCalled: MessageAdd(Report.Event.Text, msMethodCalled, Report.Fields);
+  if Finding.Note = noNormal then
+  begin
+    FieldAddress(Report.Fields, fiBlock, Finding.Data);
+    FieldNumber(Report.Fields, fiOffset, Finding.Address - Finding.Data);
+    FieldCount(Report.Fields, fiUsable, Finding.Block.Size, 'byte');
+    if Finding.Address <> Finding.Data then
+      MessageAdd(Report.Event.Text, msIsInner, Report.Fields);
   end;
+  if Finding.Note = noElsewhere then
+    AddPlace(Report, Finding.Address)
+  else if Finding.Note <> noNone then
+    MessageAdd(Report.Event.Text, Messages[Finding.Note], Report.Fields);
 end;
 
 // Adds the block before, of which an underrun may be an overrun.

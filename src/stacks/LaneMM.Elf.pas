@@ -42,6 +42,9 @@ function ElfResolve(var Elf: TElf; var Symbols: TSymbols): Boolean;
 /// another process, or at address 0; Index becomes that of the first symbol after it.
 function ElfResolveIn(var Elf: TElf; var Symbols: TSymbols; var Index: NativeInt;
   const Mapping: TOsMapping): Boolean;
+/// OsFindMapping; of variables that begin as zero, which lie in a mapping of their own behind the
+/// file of their module, that of the file, up to their end.
+function ElfFindModule(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
 
 implementation
 
@@ -247,18 +250,16 @@ begin
   Index := SetModule(Symbols, Index, Mapping, KeepPath(Elf, Mapping), Bias);
 end;
 
-// OsFindMapping; of variables that begin as zero, the mapping of the file that they lie behind.
-function FindModule(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
+function ElfFindModule(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
 var
-  Limit: NativeUInt;
+  Before: TOsMapping;
 begin
   Result := OsFindMapping(Address, Mapping);
-  if not Result or Mapping.IsCode or (Mapping.Path[0] <> #0) then
+  if not Result or Mapping.IsCode or (Mapping.Path[0] <> #0)
+    or not OsFindMapping(Mapping.First - 1, Before) or not Before.IsFile then
     Exit;
-  Limit := Mapping.Limit;
-  Result := OsFindMapping(Mapping.First - 1, Mapping);
-  if Result then
-    Mapping.Limit := Limit;
+  Before.Limit := Mapping.Limit;
+  Mapping := Before;
 end;
 
 function ElfResolve(var Elf: TElf; var Symbols: TSymbols): Boolean;
@@ -269,7 +270,7 @@ begin
   Result := False;
   Index := 0;
   while (Index < Symbols.Count) and (Symbols.Items[Index].Address < FirstInlined - 1) do
-    if not FindModule(Symbols.Items[Index].Address, Mapping) then
+    if not ElfFindModule(Symbols.Items[Index].Address, Mapping) then
       Inc(Index)
     else if ElfResolveIn(Elf, Symbols, Index, Mapping) then
       Result := True;
