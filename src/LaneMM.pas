@@ -313,15 +313,13 @@ end;
 function LaneMM_Configure(const Words: ShortString): Boolean;
 begin
   Result := SettingsChange(Words);
-  if Process.IsStarted then
-    WatchApply;
+  WatchApply;
 end;
 
 procedure SetNumber(Option: TOption; Value: NativeUInt);
 begin
   Settings.Values[Option] := Value;
-  if Process.IsStarted then
-    WatchApply;
+  WatchApply;
 end;
 
 procedure LaneMM_SetMemoryLimit(Bytes: NativeUInt);
@@ -362,8 +360,7 @@ end;
 procedure LaneMM_EnterDebugMode;
 begin
   FetchAdd(Debug.Depth, 1);
-  if Process.IsStarted then
-    WatchApply;
+  WatchApply;
 end;
 
 function LaneMM_ExitDebugMode: Boolean;
@@ -375,8 +372,7 @@ begin
     if Depth = 0 then
       Exit(False);
   until CompareAndSwap(Debug.Depth, Depth, Depth - 1);
-  if Process.IsStarted then
-    WatchApply;
+  WatchApply;
   Result := True;
 end;
 
@@ -448,8 +444,7 @@ begin
   if not TextHasCall(@Call, 'LaneMM_OnPressure') then
     Exit(False);
   Settings.HasContainer := True;
-  if Process.IsStarted then
-    WatchApply;
+  WatchApply;
   Result := Process.IsStarted and PurgeWake and PressureOn(Call, Context);
 end;
 

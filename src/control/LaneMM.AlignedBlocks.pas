@@ -191,8 +191,7 @@ begin
     Exit;
   end;
   FetchAdd(Debug.Aligned[FloorLog2(Alignment)], 1);
-  if Process.IsStarted then
-    WatchApply;
+  WatchApply;
 end;
 
 function AlignmentExit(Alignment: NativeUInt): Boolean;
@@ -211,8 +210,7 @@ begin
     if Count = 0 then
       Exit;
   until CompareAndSwap(Debug.Aligned[Shift], Count, Count - 1);
-  if Process.IsStarted then
-    WatchApply;
+  WatchApply;
   Result := True;
 end;
 

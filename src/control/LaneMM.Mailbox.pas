@@ -96,35 +96,23 @@ end;
 
 // ---------------------------------------------------------------------------- who answers
 
-// Returns whether the program has the user with whom it started: a thread of LaneMM's own keeps
-// that one.
-function HasFirstUser: Boolean;
-begin
-  Result := OsPageIsAllowed;
-end;
-
-// Returns whether this thread waits for the next ring: it is the one that `attach=2` asks for.
+// Returns whether this thread waits for the next ring: it is the one that `attach=2` asks for, and
+// the program has the user with whom it started, whom a thread of LaneMM's own keeps.
 function StaysForNext: Boolean;
 begin
-  Result := (Settings.Values[opAttach] = 2) and HasFirstUser
+  Result := (Settings.Values[opAttach] = 2) and OsPageIsAllowed
     and (CompareAndSwap(OwnThreads[otAnswerer], 0, OsThreadId)
     or (LoadAcquire(OwnThreads[otAnswerer]) = OsThreadId));
 end;
 
-// Recovers a child process after fork, unless its other thread has to: the records of heaps that
-// are made anew must not be in use.
-function RecoversHere: Boolean;
-begin
-  Result := LockHasRecovered
-    or HeapIsOnly and (LoadAcquire(Process.PurgeState) = 0) and HasRecovered;
-end;
-
-// A thread of LaneMM's own.
+// A thread of LaneMM's own. It recovers a child process after fork, unless the other thread there
+// has to: the records of heaps that are made anew must not be in use.
 procedure RunAnswerer;
 var
   Rung: NativeUInt;
 begin
-  if not RecoversHere then
+  if not LockHasRecovered
+    and not (HeapIsOnly and (LoadAcquire(Process.PurgeState) = 0) and HasRecovered) then
     Exit;
   repeat
     // Acquire: before the request is looked for, so that none is missed. Pairs with the tool's
@@ -134,14 +122,8 @@ begin
     if not StaysForNext then
       Break;
     OsPageWait(LivePage^.Mailbox.Bell.Value, Cardinal(Rung));
-  until not HasFirstUser;
+  until not OsPageIsAllowed;
   CompareAndSwap(OwnThreads[otAnswerer], OsThreadId, 0);
-end;
-
-// A library that may be unloaded starts none: its code would go under the thread.
-function HasAnswerer: Boolean;
-begin
-  Result := not OsMayUnload;
 end;
 
 // Answers on the stack of a thread of the program, if that has room.
@@ -179,9 +161,7 @@ begin
   if (Rung = Seen) or not CompareAndSwap(Process.BellSeen, Seen, Rung) or not HasRecovered
     or (LoadAcquire(OwnThreads[otAnswerer]) <> 0) or not IsForThis then
     Exit;
-  if not HasAnswerer then
-    AnswerHere
-  else if not OsBareThreadStart(RunAnswerer) then
+  if OsMayUnload or not OsBareThreadStart(RunAnswerer) then // the code would go under the thread
     AnswerHere;
 end;
 
@@ -195,13 +175,13 @@ begin
     Exit;
   Hooks.Ring := TakeRing;
   Plan := Default(TBareThreadPlan);
-  if IsSet(opAttach) and HasAnswerer then
+  if IsSet(opAttach) and not OsMayUnload then
     Plan := OsBareThreadPlan;
   if IsSet(opAttach) then
     LivePageStart(RunAnswerer, Plan)
   else
     LivePageStart(nil, Plan);
-  if (Settings.Values[opAttach] = 2) and HasAnswerer and (LivePage <> nil) then
+  if (Settings.Values[opAttach] = 2) and not OsMayUnload and (LivePage <> nil) then
     OsBareThreadStart(RunAnswerer);
 end;
 

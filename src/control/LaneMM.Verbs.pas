@@ -311,13 +311,6 @@ begin
   Verbs.IsChanged := False;
 end;
 
-procedure ReadSetting(Words: PAnsiChar);
-begin
-  if not SettingsRead(Words, 'request') then
-    Verbs.Outcome := poWrongWords;
-  Verbs.IsChanged := True;
-end;
-
 // Obeys one word, ended by #0. Settings before a verb apply to it.
 procedure ObeyWord(Words: PAnsiChar);
 var
@@ -330,7 +323,9 @@ begin
       KnownVerbs[Index].Call(Words + Length(KnownVerbs[Index].Name));
       Exit;
     end;
-  ReadSetting(Words);
+  if not SettingsRead(Words, 'request') then
+    Verbs.Outcome := poWrongWords;
+  Verbs.IsChanged := True;
 end;
 
 procedure ObeyWords(Words: PAnsiChar);

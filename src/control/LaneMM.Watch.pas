@@ -5,8 +5,8 @@
 //             Observe.GrowthBehind, FillBehind; Control; the exit code, where `debug:exit` sets it.
 // Invariants: entries are replaced only while they are LaneMM's: another manager installed in front
 //             of LaneMM stays.
-// Callers:    WatchApply: any thread that holds no lock, after Process.IsStarted. WatchWrite: any
-//             thread, also in a signal handler. WatchEnd: the end of the program.
+// Callers:    WatchApply: any thread that holds no lock. WatchWrite: any thread, also in a signal
+//             handler. WatchEnd: the end of the program.
 unit LaneMM.Watch;
 
 {$I ../LaneMM.inc}
@@ -18,7 +18,8 @@ uses
 
 /// Confines the engine to few system calls if the settings want that. Once, before the first block.
 procedure WatchConfine;
-/// Applies Settings and Debug.Depth. A feature that finds no memory is switched off again.
+/// Applies Settings and Debug.Depth, once the engine is started. A feature that finds no memory is
+/// switched off again.
 procedure WatchApply;
 /// Returns True while LaneMM's routines are the memory manager; False while another manager is
 /// installed, also one that passes calls on to them.
@@ -455,14 +456,6 @@ begin
     or (@Manager.GetMem = @EraseGet);
 end;
 
-// Switches debug mode off: there is no memory for it.
-procedure StopDebug;
-begin
-  Settings.Values[opDebug] := 0;
-  Settings.Values[opGuard] := 0;
-  Swap(Debug.Depth, 0);
-end;
-
 procedure WatchConfine;
 var
   Most: NativeUInt;
@@ -551,7 +544,11 @@ begin
   AllocationLogApply;
   SetCalls;
   if (DebugIsOn or GuardSampleIsOn) and not DebugStart then
-    StopDebug;
+  begin
+    Settings.Values[opDebug] := 0;
+    Settings.Values[opGuard] := 0;
+    Swap(Debug.Depth, 0);
+  end;
   ApplyHard;
   ApplyStacks;
   ApplyRecord;
@@ -583,6 +580,8 @@ end;
 
 procedure WatchApply;
 begin
+  if not Process.IsStarted then
+    Exit;
   LockEnter(Control.Lock); // the starts of the rooms find one thread at a time
   Apply;
   LockLeave(Control.Lock);

@@ -209,16 +209,6 @@ begin
   Search^.LastIsFile := IsFile;
 end;
 
-// Looks at the variables of the calling thread. Their mapping may touch others, also one that
-// cannot be read, as the stack of a thread does.
-procedure SeeThread(var Search: TSearch);
-var
-  First, Limit: NativeUInt;
-begin
-  if OsHasThreadPages and Process.HasThreads and RootsOwnVariables(First, Limit) then
-    SeeRange(Search, First, Limit);
-end;
-
 // Counts the blocks outside, and finds the range of the others.
 procedure SetRange(var Search: TSearch);
 var
@@ -241,6 +231,8 @@ begin
 end;
 
 procedure FindReferences(var Search: TSearch);
+var
+  First, Limit: NativeUInt;
 begin
   SnapshotSelect(Search.Snapshot, Search.Group, Search.Group, 0);
   SetRange(Search);
@@ -248,7 +240,10 @@ begin
     Exit;
   ModulesLook;
   SnapshotFindContainers(Search.Snapshot);
-  SeeThread(Search); // first: its variables may lie behind a module, as those of the module do
+  // The variables of this thread, first: they may lie behind a module, as its own do. Their mapping
+  // may touch others, also one that cannot be read, as the stack of a thread does.
+  if OsHasThreadPages and Process.HasThreads and RootsOwnVariables(First, Limit) then
+    SeeRange(Search, First, Limit);
   OsVisitMappings(SeeMapping, @Search);
   SeeBlocks(Search);
 end;

@@ -14,8 +14,10 @@ interface
 uses
   LaneMM.Snapshot;
 
-/// Returns the retainer of the node at Index as reports show it, without blocks of data between,
-/// such as the items of a list; NoNode for none.
+/// Returns whether the node at Index is a block of data, such as the items of a list.
+function NodeIsData(const Snapshot: TSnapshot; Index: Cardinal): Boolean;
+/// Returns the retainer of the node at Index as reports show it, without blocks of data between;
+/// NoNode for none.
 function RetainerShown(const Snapshot: TSnapshot; Index: Cardinal): Cardinal;
 /// Sums up the retained sizes of the Count nodes in Queue, where each one comes after its retainer,
 /// and those of their groups.
@@ -26,10 +28,9 @@ implementation
 uses
   LaneMM.Contents;
 
-// Returns True for blocks of data between objects, such as the items of a list.
-function IsBetween(const Snapshot: TSnapshot; Group: Cardinal): Boolean;
+function NodeIsData(const Snapshot: TSnapshot; Index: Cardinal): Boolean;
 begin
-  Result := Snapshot.Groups[Group].Kind in [coUnknown, coDynamicArray];
+  Result := Snapshot.Groups[Snapshot.Nodes[Index].Group].Kind in [coUnknown, coDynamicArray];
 end;
 
 function RetainerShown(const Snapshot: TSnapshot; Index: Cardinal): Cardinal;
@@ -42,7 +43,7 @@ begin
   if Result = NoNode then
     Exit;
   Retainer := Snapshot.Nodes + Result;
-  if IsBetween(Snapshot, Retainer^.Group) and (Retainer^.Entry = neNone)
+  if NodeIsData(Snapshot, Result) and (Retainer^.Entry = neNone)
     and (Retainer^.Retainer <> NoNode) then
     Result := Retainer^.Retainer;
 end;

@@ -23,9 +23,6 @@ procedure RootsMarkEnd(var Snapshot: TSnapshot; Frame: NativeUInt);
 /// Marks the blocks that anything can reach that runs on after the search: the calling thread's
 /// stack counts from Frame on. After ModulesLook.
 procedure RootsMarkAll(var Snapshot: TSnapshot; Frame: NativeUInt);
-/// After RootsMarkAll: marks what all that reaches by pointers at any byte, as packed records have.
-/// It takes several times as long.
-procedure RootsMarkPacked(var Snapshot: TSnapshot; Frame: NativeUInt);
 /// Finds what may be the variables of the calling thread: the pages around one of them. Where they
 /// begin and end is unknown. On Windows they are not aligned. False where they lie elsewhere.
 function RootsOwnVariables(out First, Limit: NativeUInt): Boolean;
@@ -202,12 +199,6 @@ begin
   if RootsOwnVariables(First, Limit) then
     for Shift := 0 to SizeOf(Pointer) - 1 do
       MarkPart(Scan, First + Shift, Limit, 0);
-end;
-
-procedure RootsMarkPacked(var Snapshot: TSnapshot; Frame: NativeUInt);
-begin
-  if RetainersPack(Snapshot, nsRunning) then
-    RootsMarkAll(Snapshot, Frame);
 end;
 
 end.

@@ -191,42 +191,29 @@ end;
 
 // ---------------------------------------------------------------------------- marks
 
-function IsOfSize(Node: PNode; Size: NativeUInt): Boolean;
+function IsSuppressed(const Snapshot: TSnapshot; Node: PNode; const Entry: TSuppression): Boolean;
 var
   Block: TBlockInfo;
 begin
-  if WalkFind(Node^.Address, Block) and (Block.Kind = skDebug) then
-    Result := Node^.Size = Size
-  else
-    Result := SizeMayBe(Size, Node^.Size);
-end;
-
-function IsSuppressed(const Snapshot: TSnapshot; Node: PNode; const Entry: TSuppression): Boolean;
-begin
   if Entry.Kind = suClass then
     Result := Snapshot.Groups[Node^.Group].ClassId = Entry.Value
+  else if WalkFind(Node^.Address, Block) and (Block.Kind = skDebug) then
+    Result := Node^.Size = Entry.Value
   else
-    Result := IsOfSize(Node, Entry.Value);
-end;
-
-// Marks the block that has the address of an entry.
-procedure MarkBlock(var Snapshot: TSnapshot; Address: NativeUInt);
-var
-  Index: Cardinal;
-begin
-  Index := SnapshotNodeAt(Snapshot, Address);
-  if (Index <> NoNode) and (Snapshot.Nodes[Index].State = nsCounted) then
-    SnapshotExclude(Snapshot, Index);
+    Result := SizeMayBe(Entry.Value, Node^.Size);
 end;
 
 procedure MarkEntry(var Snapshot: TSnapshot; Entry: TSuppression);
 var
   Index: NativeInt;
   Node: PNode;
+  Number: Cardinal;
 begin
   if Entry.Kind = suBlock then
   begin
-    MarkBlock(Snapshot, Entry.Value);
+    Number := SnapshotNodeAt(Snapshot, Entry.Value);
+    if (Number <> NoNode) and (Snapshot.Nodes[Number].State = nsCounted) then
+      SnapshotExclude(Snapshot, Number);
     Exit;
   end;
   for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
@@ -360,8 +347,6 @@ end;
 function ReadPattern(First, Limit: PAnsiChar; out Pattern: TPattern): Boolean;
 begin
   Pattern := Default(TPattern);
-  while (First < Limit) and IsBlank(First^) do
-    Inc(First);
   Pattern.IsRoutine := TakesWord(First, Limit, 'routine');
   Result := Pattern.IsRoutine or TakesWord(First, Limit, 'class');
   while (Limit > First) and IsBlank(Limit[-1]) do
@@ -379,13 +364,6 @@ begin
   TextAdd(Text, ':');
 end;
 
-procedure Say(var Text: TText);
-begin
-  TextAdd(Text, LineEnd);
-  ReportSay(Text.Start, Text.Length);
-  TextClose(Text);
-end;
-
 // Says that the current line is no pattern.
 procedure SayWrong(const Source: TPatternFile);
 var
@@ -396,7 +374,7 @@ begin
   TextAdd(Text, ': neither `class PATTERN` nor `routine PATTERN` of at most ');
   TextAddNumber(Text, NameLimit);
   TextAdd(Text, ' characters');
-  Say(Text);
+  ReportSayText(Text);
 end;
 
 procedure SayMoreWrong(const Source: TPatternFile; LineCount: Cardinal);
@@ -406,14 +384,7 @@ begin
   OpenMessage(Text, Source);
   TextAdd(Text, ' ');
   TextAddCount(Text, LineCount, 'more such line');
-  Say(Text);
-end;
-
-function IsBlankLine(First, Limit: PAnsiChar): Boolean;
-begin
-  while (First < Limit) and IsBlank(First^) do
-    Inc(First);
-  Result := First = Limit;
+  ReportSayText(Text);
 end;
 
 // Applies the line from First up to Limit, without its comment.
@@ -421,7 +392,9 @@ procedure MarkLine(var Snapshot: TSnapshot; var Source: TPatternFile; First, Lim
 var
   Pattern: TPattern;
 begin
-  if IsBlankLine(First, Limit) then
+  while (First < Limit) and IsBlank(First^) do
+    Inc(First);
+  if First = Limit then
     Exit;
   if not ReadPattern(First, Limit, Pattern) then
   begin

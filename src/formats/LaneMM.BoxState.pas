@@ -411,25 +411,25 @@ end;
 
 // ---------------------------------------------------------------------------- the state
 
-procedure Note(var Points: TBoxPoints; const Point: TBoxPoint; Step: Cardinal);
-begin
-  if (Points.Count > 0) and (Point.Seconds < Points.Items[Points.Count - 1].Seconds + Step) then
-    Exit;
-  if Points.Count = Length(Points.Items) then
-  begin
-    Move(Points.Items[1], Points.Items[0], SizeOf(Points.Items) - SizeOf(TBoxPoint));
-    Dec(Points.Count);
-  end;
-  Points.Items[Points.Count] := Point;
-  Inc(Points.Count);
-end;
-
 procedure BoxNotePoint(var State: TBoxState; const Point: TBoxPoint);
 var
   Rate: TBoxRate;
+  Points: ^TBoxPoints;
 begin
   for Rate := Low(TBoxRate) to High(TBoxRate) do
-    Note(State.Points[Rate], Point, RateSteps[Rate]);
+  begin
+    Points := @State.Points[Rate];
+    if (Points^.Count > 0)
+      and (Point.Seconds < Points^.Items[Points^.Count - 1].Seconds + RateSteps[Rate]) then
+      Continue;
+    if Points^.Count = Length(Points^.Items) then
+    begin
+      Move(Points^.Items[1], Points^.Items[0], SizeOf(Points^.Items) - SizeOf(TBoxPoint));
+      Dec(Points^.Count);
+    end;
+    Points^.Items[Points^.Count] := Point;
+    Inc(Points^.Count);
+  end;
 end;
 
 procedure BoxNoteTime(var State: TBoxState; Seconds: UInt64);

@@ -322,16 +322,6 @@ begin
   end;
 end;
 
-procedure AddShared(var Text: TText; Tree: PCallTree; const Symbolizer: TSymbolizer);
-var
-  Item: PTreeStack;
-  Index: Cardinal;
-begin
-  Item := Tree^.Order[0];
-  for Index := Item^.Stack.Count - Tree^.Shared to Item^.Stack.Count - 1 do
-    BacktraceAddFrame(Text, Symbolizer, Item^.Stack.Frames[Index], 0);
-end;
-
 procedure AddTree(var Text: TText; Tree: PCallTree; const Symbolizer: TSymbolizer);
 var
   Branch: TBranch;
@@ -346,7 +336,9 @@ begin
   Branch := Default(TBranch);
   Branch.Limit := Tree^.Length;
   AddBranch(Text, Tree, Symbolizer, Branch);
-  AddShared(Text, Tree, Symbolizer);
+  Item := Tree^.Order[0]; // AddBranch has changed the order
+  for Index := NativeInt(Item^.Stack.Count - Tree^.Shared) to NativeInt(Item^.Stack.Count) - 1 do
+    BacktraceAddFrame(Text, Symbolizer, Item^.Stack.Frames[Index], 0);
   if Tree^.Rest.Count > 0 then
     AddSums(Text, 0, Tree^.Rest.Count, Tree^.Rest.Bytes, ' by other callers'#10);
 end;

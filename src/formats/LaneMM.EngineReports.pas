@@ -64,13 +64,6 @@ begin
   Result := Result shl SliceShift;
 end;
 
-procedure FieldRegion(var Fields: TFields; const Region: TRegion);
-begin
-  FieldStart(Fields, fiRegion);
-  TextAddChars(Fields.Values, @Region.Name[0]);
-  FieldEnd(Fields, fiRegion);
-end;
-
 procedure AddStack(var Text: TText; Message: TMessage; const Fields: TFields;
   const Here: TBacktrace);
 var
@@ -141,7 +134,7 @@ begin
     FieldCount(Fields, fiSize, BytesOf(News^.Event), 'byte');
     FieldCount(Fields, fiGiven, News^.Size, 'byte');
     if News^.Event = leRegion then
-      FieldRegion(Fields, OsThreadHeap^.Region^.Data);
+      FieldChars(Fields, fiRegion, PAnsiChar(OsThreadHeap^.Region^.Data.Name));
     MessageAdd(Text, Messages[News^.Event], Fields);
     AddStack(Text, msHereStack, Fields, Here);
   end;

@@ -187,11 +187,11 @@ begin
   TextAdd(Text, ' %');
 end;
 
-procedure AddAmount(var Text: TText; const Entry: TEntry);
+procedure AddAmount(var Text: TText; Count, Bytes: UInt64);
 begin
-  TextAddBytes(Text, Entry.Bytes);
+  TextAddBytes(Text, Bytes);
   TextAdd(Text, ', ');
-  TextAddCount(Text, Entry.Count, 'block');
+  TextAddCount(Text, Count, 'block');
 end;
 
 procedure AddLifetime(var Text: TText; const Profile: TProfile; Site: PSite);
@@ -208,16 +208,6 @@ begin
   TextAdd(Text, ' ms on average');
 end;
 
-procedure AddSite(var Text: TText; const Profile: TProfile; Report: THeapReport;
-  const Entry: TEntry);
-begin
-  AddAmount(Text, Entry);
-  AddError(Text, Report, ProfileValue(Profile, Entry.Site, Values[Report].Samples),
-    Entry.Bytes);
-  AddLifetime(Text, Profile, Entry.Site);
-  TextAdd(Text, LineEnd);
-end;
-
 procedure AddNumber(var Text: TText; Index: NativeInt);
 begin
   TextAdd(Text, '  ');
@@ -227,15 +217,13 @@ end;
 
 procedure AddTitle(var Text: TText; const Profile: TProfile; Report: THeapReport);
 var
-  All: TEntry;
+  Bytes: UInt64;
 begin
-  All := Default(TEntry);
-  All.Count := ProfileSum(Profile, Values[Report].Count);
-  All.Bytes := ProfileSum(Profile, Values[Report].Bytes);
+  Bytes := ProfileSum(Profile, Values[Report].Bytes);
   TextAddChars(Text, Values[Report].Title);
   TextAdd(Text, ': ');
-  AddAmount(Text, All);
-  AddError(Text, Report, ProfileSum(Profile, Values[Report].Samples), All.Bytes);
+  AddAmount(Text, ProfileSum(Profile, Values[Report].Count), Bytes);
+  AddError(Text, Report, ProfileSum(Profile, Values[Report].Samples), Bytes);
   TextAdd(Text, '; by call site, most bytes first:'#10);
 end;
 
@@ -306,6 +294,7 @@ procedure AddSites(var Text: TText; const Profile: TProfile; Report: THeapReport
 var
   Symbolizer: TSymbolizer;
   Index: NativeInt;
+  Entry: TEntry;
 begin
   AddTitle(Text, Profile, Report);
   SymbolizerOpen(Symbolizer, List.Length);
@@ -315,9 +304,13 @@ begin
   AddVerdict(Text, Symbolizer.Symbols, Profile, Report, List);
   for Index := 0 to List.Length - 1 do
   begin
+    Entry := List.Items[Index];
     AddNumber(Text, Index);
-    AddSite(Text, Profile, Report, List.Items[Index]);
-    BacktraceAddText(Text, Symbolizer, List.Items[Index].Site^.Stack);
+    AddAmount(Text, Entry.Count, Entry.Bytes);
+    AddError(Text, Report, ProfileValue(Profile, Entry.Site, Values[Report].Samples), Entry.Bytes);
+    AddLifetime(Text, Profile, Entry.Site);
+    TextAdd(Text, LineEnd);
+    BacktraceAddText(Text, Symbolizer, Entry.Site^.Stack);
   end;
   SymbolizerClose(Symbolizer);
 end;
@@ -334,19 +327,9 @@ begin
     AddNumber(Text, Index);
     ClassIdAddName(Text, List.Items[Index].ClassId);
     TextAdd(Text, ': ');
-    AddAmount(Text, List.Items[Index]);
+    AddAmount(Text, List.Items[Index].Count, List.Items[Index].Bytes);
     TextAdd(Text, LineEnd);
   end;
-end;
-
-procedure AddCounts(var Text: TText; Count, Bytes: UInt64);
-var
-  Entry: TEntry;
-begin
-  Entry := Default(TEntry);
-  Entry.Count := Count;
-  Entry.Bytes := Bytes;
-  AddAmount(Text, Entry);
 end;
 
 procedure AddSize(var Text: TText; Index: Cardinal; const Statuses: TClassStatuses);
@@ -357,10 +340,10 @@ begin
   TextAdd(Text, '  up to ');
   TextAddBytes(Text, SizeLimitAt(Index));
   TextAdd(Text, ': ');
-  AddCounts(Text, Remaining(Counts^.Count, Counts^.FreedCount),
+  AddAmount(Text, Remaining(Counts^.Count, Counts^.FreedCount),
     Remaining(Counts^.Bytes, Counts^.FreedBytes));
   TextAdd(Text, ' in use; ');
-  AddCounts(Text, LoadAcquire(Counts^.Count), LoadAcquire(Counts^.Bytes));
+  AddAmount(Text, LoadAcquire(Counts^.Count), LoadAcquire(Counts^.Bytes));
   TextAdd(Text, ' allocated');
   if Index < SizeClassCount then
   begin

@@ -84,7 +84,7 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.BacktraceTable, LaneMM.Contents, LaneMM.Modules, LaneMM.Advice,
-  LaneMM.Groups;
+  LaneMM.Groups, LaneMM.RetainedSizes;
 
 function LeakGroup(const List: TLeakList; Index: Cardinal): PGroup;
 begin
@@ -355,13 +355,6 @@ begin
   end;
 end;
 
-// Returns True for a block of data.
-function IsData(const List: TLeakList; Index: Cardinal): Boolean;
-begin
-  Result := List.Snapshot.Groups[List.Snapshot.Nodes[Index].Group].Kind
-    in [coUnknown, coDynamicArray];
-end;
-
 // Follows the retainers from Entry until Entry is met again. Data between objects are left out, and
 // a chain of blocks of one group is one link.
 procedure AddCycle(const List: TLeakList; Entry: Cardinal; var Chain: TChain);
@@ -373,7 +366,7 @@ begin
   while (Index <> Entry) and (Index <> NoNode) and (Chain.Count < ChainLimit - 1) do
   begin
     Group := List.Snapshot.Nodes[Index].Group;
-    if (IsData(List, Entry) or not IsData(List, Index))
+    if (NodeIsData(List.Snapshot, Entry) or not NodeIsData(List.Snapshot, Index))
       and (Group <> Chain.Links[Chain.Count - 1]) then
       AddLink(Chain, Group);
     Index := List.Snapshot.Nodes[Index].Retainer;

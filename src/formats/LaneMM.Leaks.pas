@@ -132,9 +132,8 @@ begin
   TextOpen(Text, 2 * OsPageSize);
   TextAdd(Text, 'LaneMM: ');
   TextAddChars(Text, Path);
-  TextAdd(Text, ', the file of `leaks:ignore`, cannot be read'#10);
-  ReportSay(Text.Start, Text.Length);
-  TextClose(Text);
+  TextAdd(Text, ', the file of `leaks:ignore`, cannot be read');
+  ReportSayText(Text);
 end;
 
 // Applies the suppressions of a file: that of `leaks:ignore`, or `<program>.lanemm-leaks`, which

@@ -51,19 +51,14 @@ type
     IsForReachable: Boolean;
     Visitor: TLeakVisitor;
     Context: Pointer;
-    Blocks: NativeUInt;    // the result
+    Blocks: NativeUInt;    // new ones, before the search; the result
   end;
   PSearch = ^TSearch;
 
-  TNewBlocks = record
-    Mark, Count: NativeUInt;
-  end;
-  PNewBlocks = ^TNewBlocks;
-
 procedure CountNew(const Block: TBlockInfo; Context: Pointer);
 begin
-  if Block.Number > PNewBlocks(Context)^.Mark then
-    Inc(PNewBlocks(Context)^.Count);
+  if Block.Number > PSearch(Context)^.Mark then
+    Inc(PSearch(Context)^.Blocks);
 end;
 
 // ---------------------------------------------------------------------------- the search
@@ -167,8 +162,8 @@ begin
     MarkRegions(Snapshot);
     if Finished <> NoNode then
       MarkFields(Snapshot, Finished);
-    if HasNew(Snapshot, Search.Mark) then
-      RootsMarkPacked(Snapshot, Frame);
+    if HasNew(Snapshot, Search.Mark) and RetainersPack(Snapshot, nsRunning) then
+      RootsMarkAll(Snapshot, Frame);
     SnapshotSelect(Snapshot, 0, High(Cardinal), Search.Mark + 1);
     if Search.IsForReachable then
       CountReachable(Snapshot);
@@ -294,7 +289,6 @@ function Start(Mark: NativeUInt; Finished: Pointer; IsForReachable: Boolean;
   Visitor: TLeakVisitor; Context: Pointer): NativeUInt;
 var
   Search: TSearch;
-  NewBlocks: TNewBlocks;
 begin
   if not Process.IsStarted then
     Exit(0);
@@ -304,12 +298,12 @@ begin
   Search.IsForReachable := IsForReachable;
   Search.Visitor := Visitor;
   Search.Context := Context;
-  NewBlocks.Mark := Mark;
-  NewBlocks.Count := 0;
   GuardPagesHold;
-  WalkBlocks(CountNew, @NewBlocks);
+  WalkBlocks(CountNew, @Search);
   GuardPagesLetGo;
-  if (NewBlocks.Count > 0) and CanFindRoots then
+  if (Search.Blocks > 0) and not CanFindRoots then
+    Search.Blocks := 0;
+  if Search.Blocks > 0 then
   begin
     ForgetEndedRoutines; // those of the walk and the look for roots
     RtlSpillRegisters(Run, @Search);

@@ -153,15 +153,10 @@ begin
     StoreRelease(Observe.TimeLineBusy, 0); // the points before it
 end;
 
-// Returns whether Step milliseconds have passed since Last, a value of OsNowMs.
-function IsDue(var Last: TAtomicWord; Step: NativeUInt): Boolean;
-begin
-  Result := Cardinal(OsNowMs - Cardinal(LoadAcquire(Last))) >= Step;
-end;
-
 procedure TimeLineTick;
 begin
-  if IsDue(Observe.TimeLineMs, LoadAcquire(Observe.TimeLineStepMs)) then
+  if Cardinal(OsNowMs - Cardinal(LoadAcquire(Observe.TimeLineMs)))
+    >= LoadAcquire(Observe.TimeLineStepMs) then
     TimeLineClose(TimeLineOpen);
 end;
 

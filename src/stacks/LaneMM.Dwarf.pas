@@ -365,14 +365,6 @@ begin
   Reading.Code.Next := Behind;
 end;
 
-procedure SkipOperands(var Reading: TReading; Opcode: Byte);
-var
-  Index: Cardinal;
-begin
-  for Index := 1 to Reading.Table.OpcodeLengths[Opcode - 1] do
-    DwarfReadUnsigned(Reading.Code);
-end;
-
 procedure RunStandard(var Reading: TReading; Opcode: Byte);
 const
   Copy = 1;
@@ -381,6 +373,8 @@ const
   SetFile = 4;
   AddConstant = 8;
   AdvanceFixed = 9;
+var
+  Index: Cardinal;
 begin
   case Opcode of
     Copy:
@@ -397,7 +391,8 @@ begin
     AdvanceFixed:
       Inc(Reading.Row.Address, DwarfReadFixed(Reading.Code, 2));
   else
-    SkipOperands(Reading, Opcode);
+    for Index := 1 to Reading.Table.OpcodeLengths[Opcode - 1] do
+      DwarfReadUnsigned(Reading.Code); // an operand
   end;
 end;
 

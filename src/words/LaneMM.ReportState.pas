@@ -8,7 +8,7 @@ unit LaneMM.ReportState;
 interface
 
 uses
-  LaneMM.Layout;
+  LaneMM.Layout, LaneMM.Text;
 
 type
   /// The kinds of events; LaneMM.EventRules has their names.
@@ -84,6 +84,8 @@ function ReportTaken(Kind: TTellKind; Text: PAnsiChar; Length: NativeUInt): Bool
 procedure ReportSay(Message: PAnsiChar; Length: NativeUInt);
 /// ReportSay of `LaneMM: `, Line and the end of the line, at most 240 characters.
 procedure ReportSayLine(const Line: ShortString);
+/// ReportSay of a text and the end of its line; closes it.
+procedure ReportSayText(var Text: TText);
 
 implementation
 
@@ -111,6 +113,13 @@ begin
   Move(Line[1], Whole[Length(Prefix)], Length(Line));
   Whole[Length(Prefix) + Length(Line)] := #10;
   ReportSay(@Whole, Length(Prefix) + Length(Line) + 1);
+end;
+
+procedure ReportSayText(var Text: TText);
+begin
+  TextAdd(Text, LineEnd);
+  ReportSay(Text.Start, Text.Length);
+  TextClose(Text);
 end;
 
 end.

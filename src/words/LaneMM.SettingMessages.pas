@@ -37,7 +37,7 @@ uses
 
 const
   SmallText = 16384;
-  SeeHelp: ShortString = '; LANEMM=help lists all settings'#10;
+  SeeHelp: ShortString = '; LANEMM=help lists all settings';
 
 procedure AddPrefix(out Text: TText; const Source: ShortString);
 begin
@@ -45,12 +45,6 @@ begin
   TextAdd(Text, 'LaneMM: ');
   TextAdd(Text, Source);
   TextAdd(Text, ': ');
-end;
-
-procedure Print(var Text: TText);
-begin
-  ReportSay(Text.Start, Text.Length);
-  TextClose(Text);
 end;
 
 // ---------------------------------------------------------------------------- help
@@ -103,8 +97,7 @@ begin
   EventRulesAddKinds(Text);
   TextAdd(Text, #10'Attributes: ');
   EventRulesAddAttributes(Text);
-  TextAdd(Text, LineEnd);
-  Print(Text);
+  ReportSayText(Text);
 end;
 
 // ---------------------------------------------------------------------------- messages
@@ -125,11 +118,11 @@ begin
   begin
     TextAdd(Text, '; did you mean `');
     TextAddChars(Text, OptionTexts[Nearest].Name);
-    TextAdd(Text, '`? LANEMM=help lists all settings'#10);
+    TextAdd(Text, '`? LANEMM=help lists all settings');
   end
   else
     TextAdd(Text, SeeHelp);
-  Print(Text);
+  ReportSayText(Text);
 end;
 
 // Adds a setting as it was given; one that is long is cut.
@@ -215,8 +208,7 @@ begin
     AddAllowedRule(Text, Value, Wrong)
   else
     AddAllowed(Text, Option);
-  TextAdd(Text, LineEnd);
-  Print(Text);
+  ReportSayText(Text);
 end;
 
 procedure SettingSayNotAllowed(Option: TOption; Value: NativeUInt; const Source: ShortString);
@@ -240,8 +232,7 @@ begin
   end
   else
     TextAdd(Text, ' is not a signal that a program can use; 12 is SIGUSR2');
-  TextAdd(Text, LineEnd);
-  Print(Text);
+  ReportSayText(Text);
 end;
 
 procedure SettingSayWithoutEffect(const Options: TOptions; const Needed: ShortString);
@@ -266,8 +257,7 @@ begin
       TextAdd(Text, '`');
       IsFirst := False;
     end;
-  TextAdd(Text, LineEnd);
-  Print(Text);
+  ReportSayText(Text);
 end;
 
 procedure SettingSayCut(ByteCount: NativeUInt; const Source: ShortString);
@@ -277,8 +267,8 @@ begin
   AddPrefix(Text, Source);
   TextAdd(Text, 'the settings after the first ');
   TextAddNumber(Text, ByteCount);
-  TextAdd(Text, ' bytes are not read'#10);
-  Print(Text);
+  TextAdd(Text, ' bytes are not read');
+  ReportSayText(Text);
 end;
 
 end.
