@@ -84,7 +84,7 @@ function after(state, name, from, to) {
   if (name == "movq" && from == "%rbp" && to == "%rsp" && get(state, BP) > 0)
     return set(state, SP, get(state, BP))
   # With a frame pointer a routine may go on with another stack, until it leaves.
-  if (name == "movq" && to == "%rsp" && get(state, BP) > 0)
+  if (name ~ /^(mov|and)q$/ && to == "%rsp" && get(state, BP) > 0)
     return state
   if (name == "leave")
     return pop(set(state, SP, get(state, BP)), "%rbp")

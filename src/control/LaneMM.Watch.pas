@@ -89,11 +89,17 @@ begin
   Result := (LoadAcquire(Control.Lock.State) = 0) and (LoadAcquire(Settings.Readers) = 0);
 end;
 
+// Context is the result of WatchWrite.
+procedure WriteLogs(Context: Pointer);
+begin
+  PBoolean(Context)^ := EventLogWrite;
+  if not ProfileWrite then
+    PBoolean(Context)^ := False;
+end;
+
 function WatchWrite: Boolean;
 begin
-  Result := EventLogWrite;
-  if not ProfileWrite then
-    Result := False;
+  ReportRun(WriteLogs, @Result);
 end;
 
 function WatchBecomesFree(var Lock: TLock; Rounds: Cardinal): Boolean;
@@ -129,20 +135,15 @@ end;
 // thread may be small.
 procedure EndBySignal(Signal: Integer); cdecl;
 begin
-  ReportRunApart(WriteLast, nil);
+  ReportRun(WriteLast, nil);
   OsSignalSend(Signal);
-end;
-
-procedure WriteNow(Context: Pointer);
-begin
-  WatchWrite;
 end;
 
 // Handles the signal of the setting; does nothing where nothing was ever watched.
 procedure WriteOnSignal(Signal: Integer); cdecl;
 begin
   if LoadAcquire(Observe.SiteKeys) <> 0 then
-    ReportRunApart(WriteNow, nil);
+    WatchWrite;
 end;
 
 // Always, as the signal would end a program without a handler.
@@ -679,7 +680,7 @@ begin
     and WatchIsInstalled and (LoadAcquire(Report.DamageCount) = 0);
 end;
 
-// Writes the reports of the end.
+// Writes the reports of the end. Context is a frame of the stack that the thread ends on.
 procedure ReportEnd(Context: Pointer);
 var
   List: PLeakList;
@@ -688,7 +689,7 @@ begin
   TimedReportsEnd;
   Hooks.Pressure := nil;
   HardEnd;
-  List := LeaksFind; // before the profiles, which have the leaks
+  List := LeaksFind(NativeUInt(Context)); // before the profiles, which have the leaks
   AllocationLogEnd; // after the frees of units that LeaksFind finalizes
   if LoadAcquire(Observe.SiteKeys) <> 0 then
     WatchWrite;
@@ -705,7 +706,7 @@ end;
 
 procedure WatchEnd;
 begin
-  ReportRun(ReportEnd, nil);
+  ReportRun(ReportEnd, get_frame);
 end;
 
 procedure WatchUnload;

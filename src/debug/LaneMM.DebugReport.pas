@@ -423,7 +423,7 @@ var
 begin
   News.Finding := @Finding;
   News.Here := @Here;
-  ReportRunApart(WriteNews, @News);
+  ReportRun(WriteNews, @News);
 end;
 
 procedure FindingReport(const Finding: TFinding);

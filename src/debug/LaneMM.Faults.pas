@@ -326,7 +326,7 @@ end;
 // The handler may have an alternate stack.
 procedure ExplainApart(const Fault: TFault);
 begin
-  ReportRunApart(Explain, @Fault);
+  ReportRun(Explain, @Fault);
 end;
 
 procedure FaultsWatch;

@@ -30,8 +30,8 @@ uses
   LaneMM.HeapReport;
 
 const
-  // What a report takes that names what holds the memory.
-  SpareBytes = 1 shl 20;
+  // What a report takes that names what holds the memory, and the stack of LaneMM.ReportStack.
+  SpareBytes = 5 shl 18;
   // What one takes besides that has call sites, classes and groups.
   ReportSpareBytes = 16 shl 20;
 
@@ -42,6 +42,7 @@ type
     Event: TLimitEvent;
     Size: NativeUInt;
     IsWhole: Boolean;
+    Here: TBacktrace;
   end;
   // What CorruptionReport is called with.
   PCorruptionNews = ^TCorruptionNews;
@@ -49,6 +50,7 @@ type
     Corruption: TCorruption;
     Span: PSpan;
     Block: PBlock;
+    Here: TBacktrace;
   end;
 
 // Returns the size in bytes of the limit, or of the reserve.
@@ -119,8 +121,7 @@ begin
   MessageAdd(Text, Messages[Observe.Group.IsWaiting], Fields);
 end;
 
-procedure AddLimit(var Text: TText; var Fields: TFields; News: PLimitNews;
-  const Here: TBacktrace);
+procedure AddLimit(var Text: TText; var Fields: TFields; News: PLimitNews);
 const
   Messages: array[TLimitEvent] of TMessage = (msLimitSoft, msLimitHard, msReserve,
     msLimitRegion, msRefused, msContainer);
@@ -136,7 +137,7 @@ begin
     if News^.Event = leRegion then
       FieldChars(Fields, fiRegion, PAnsiChar(OsThreadHeap^.Region^.Data.Name));
     MessageAdd(Text, Messages[News^.Event], Fields);
-    AddStack(Text, msHereStack, Fields, Here);
+    AddStack(Text, msHereStack, Fields, News^.Here);
   end;
   if News^.IsWhole then
     AddAll(Text)
@@ -147,28 +148,23 @@ end;
 // Reports the limit that a PLimitNews leads to.
 procedure ReportLimit(Context: Pointer);
 var
-  Here: TBacktrace;
   Opened: TEvent;
   Fields: TFields;
-  Spare: Pointer;
 begin
-  Spare := Pointer(Swap(Observe.Spare, 0));
-  OsReleasePages(Spare, SpareBytes);
-  if PLimitNews(Context)^.IsWhole then
-  begin
-    Spare := Pointer(Swap(Observe.ReportSpare, 0));
-    OsReleasePages(Spare, ReportSpareBytes);
-  end;
   ModulesLook; // first: the text takes half of what is left
   FieldsOpen(Fields);
-  BacktraceTake(Here);
   if EventOpen(Opened, evLimit) then
   begin
-    AddLimit(Opened.Text, Fields, Context, Here);
+    AddLimit(Opened.Text, Fields, Context);
     EventClose(Opened);
   end;
   FieldsClose(Fields);
   LimitReportKeep;
+end;
+
+procedure Release(var Spare: TAtomicWord; Bytes: NativeUInt);
+begin
+  OsReleasePages(Pointer(Swap(Spare, 0)), Bytes);
 end;
 
 procedure LimitReport(Event: TLimitEvent; Size: NativeUInt);
@@ -178,8 +174,13 @@ begin
   News.Event := Event;
   News.Size := Size;
   News.IsWhole := EventIsWanted(evLimit) and TakesAll(Event);
-  if News.IsWhole or (Event <> leRefused) then
-    ReportRun(ReportLimit, @News);
+  if not News.IsWhole and (Event = leRefused) then
+    Exit;
+  Release(Observe.Spare, SpareBytes);
+  if News.IsWhole then
+    Release(Observe.ReportSpare, ReportSpareBytes);
+  BacktraceTake(News.Here);
+  ReportRun(ReportLimit, @News);
 end;
 
 // Adds the bytes of a block's first word, in hexadecimal digits and as characters.
@@ -217,13 +218,11 @@ const
   Messages: array[Boolean, TCorruption] of TMessage = ((msCorruptLink, msCorruptCount),
     (msCorruptList, msCorruptCount));
 var
-  Here: TBacktrace;
   Opened: TEvent;
   Fields: TFields;
   News: PCorruptionNews;
 begin
   News := Context;
-  BacktraceTake(Here);
   if not EventOpen(Opened, evCorruption) then
     Exit;
   FieldsOpen(Fields);
@@ -238,7 +237,7 @@ begin
       MessageAdd(Opened.Text, msBlockBefore, Fields);
   end;
   MessageAdd(Opened.Text, msDebugAdvice, Fields);
-  AddStack(Opened.Text, msFoundStack, Fields, Here);
+  AddStack(Opened.Text, msFoundStack, Fields, News^.Here);
   FieldsClose(Fields);
   EventClose(Opened);
 end;
@@ -250,6 +249,7 @@ begin
   News.Corruption := Corruption;
   News.Span := Span;
   News.Block := Block;
+  BacktraceTake(News.Here);
   ReportRun(ReportCorruption, @News);
 end;
 

@@ -18,10 +18,11 @@ uses
 /// their number.
 function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
 /// Finalizes the other units, then looks for the blocks that were not freed, if `leaks` is set, and
-/// counts the sampled ones at their call sites. The caller owns the list until LeaksReport; nil
+/// counts the sampled ones at their call sites. Frame lies in the stack of the calling thread, see
+/// LaneMM.Roots. The caller owns the list until LeaksReport; nil
 /// without the setting, without any memory, or in a child process after fork without a block of its
 /// own, which costs no search.
-function LeaksFind: PLeakList;
+function LeaksFind(Frame: NativeUInt): PLeakList;
 /// Reports what LeaksFind has found, sets the exit code, and frees the list. With nil says that
 /// there is no memory, if `leaks` is set and any block is in use. Returns whether none is known or
 /// possible.
@@ -350,7 +351,7 @@ end;
 
 // ---------------------------------------------------------------------------- the report
 
-function LeaksFind: PLeakList;
+function LeaksFind(Frame: NativeUInt): PLeakList;
 begin
   Result := nil;
   if not AreLeaksWanted then
@@ -366,7 +367,7 @@ begin
     Exit;
   Result := OsTakePages(SizeOf(TLeakList));
   if Result <> nil then
-    FindLeaks(Result^, NativeUInt(get_frame));
+    FindLeaks(Result^, Frame);
 end;
 
 // Sets the exit code of a program that has leaks, or may have some.

@@ -7,8 +7,7 @@
 //             copies records by moves that fault there. 3.2 has no such moves.
 //             A report takes up to 96 KB of stack, and a signal handler of a program in C may have
 //             an alternate one of 2 KB. A program in Pascal keeps its own: it may check its stack.
-// Callers:    reports that any thread can come to without debug mode; with it, LaneMM.Os aligns the
-//             stack in the signal handler.
+// Callers:    all reports of the program's threads.
 // Source:     Free Pascal 3.3.1, rtl/linux/x86_64/sighnd.inc; System V ABI for x86_64, 3.2.2.
 unit LaneMM.ReportStack;
 
@@ -20,35 +19,22 @@ type
   /// Writes a report. Context is the caller's.
   TReportCall = procedure(Context: Pointer);
 
-/// Calls Call with Context.
-procedure ReportRun(Call: TReportCall; Context: Pointer);
 /// Calls Call with Context; in the C library on a stack of its own, unless there is no memory. Also
 /// in a signal handler.
-procedure ReportRunApart(Call: TReportCall; Context: Pointer);
+procedure ReportRun(Call: TReportCall; Context: Pointer);
 
 implementation
 
-{$ifdef LANEMM_ASM_LINUX}
+{$if defined(LANEMM_ASM_LINUX) or defined(LANEMM_ALIGNS)}
 uses
   LaneMM.Types, LaneMM.Os;
-{$endif}
 
-{$ifdef LANEMM_ALIGNS}
   {$I LaneMM.ReportStack.x64.inc}
 {$else}
 procedure ReportRun(Call: TReportCall; Context: Pointer);
 begin
   Call(Context);
 end;
-{$endif}
-
-{$ifdef LANEMM_ASM_LINUX}
-  {$I LaneMM.ReportStack.Apart.inc}
-{$else}
-procedure ReportRunApart(Call: TReportCall; Context: Pointer);
-begin
-  Call(Context);
-end;
-{$endif}
+{$ifend}
 
 end.

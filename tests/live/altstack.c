@@ -3,6 +3,8 @@
  *                     written
  *   altstack BYTES fault    reads a freed block; its handler of faults looks at those bytes, and ends it
  *   altstack BYTES N        sends signal N to a thread whose own stack has so many bytes
+ *   altstack BYTES exit     such a thread leaks blocks, and ends the program
+ *   altstack BYTES limit    such a thread allocates until that fails
  *   altstack daemon   ends after it has started a child process that closes all files, and says its number
  */
 #define _GNU_SOURCE
@@ -84,14 +86,28 @@ static void *wait_here(void *unused) {
   return unused;
 }
 
-static int send_to_thread(size_t size, int signal) {
+static void *leak(void *unused) {
+  for (int i = 0; i < 20; i++)
+    if (malloc(100) == unused)
+      exit(2);
+  exit(0);
+}
+
+static void *take_all(void *unused) {
+  while (malloc(100000) != NULL)
+    ;
+  return unused;
+}
+
+static int run_thread(size_t size, void *(*routine)(void *), int signal) {
   pthread_attr_t attributes;
   pthread_t thread;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, size);
-  if (pthread_create(&thread, &attributes, wait_here, NULL) != 0)
+  if (pthread_create(&thread, &attributes, routine, NULL) != 0)
     return 2;
-  pthread_kill(thread, signal);
+  if (signal != 0)
+    pthread_kill(thread, signal);
   is_sent = 1;
   pthread_join(thread, NULL);
   return 0;
@@ -104,8 +120,12 @@ int main(int count, char **arguments) {
   renew(1);
   if (count > 2 && strcmp(arguments[2], "fault") == 0)
     return read_freed(size);
+  if (count > 2 && strcmp(arguments[2], "exit") == 0)
+    return run_thread(size, leak, 0);
+  if (count > 2 && strcmp(arguments[2], "limit") == 0)
+    return run_thread(size, take_all, 0);
   if (count > 2)
-    return send_to_thread(size, atoi(arguments[2]));
+    return run_thread(size, wait_here, atoi(arguments[2]));
   if (size > 0)
     area = take_stack(size);
   else

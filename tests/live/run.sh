@@ -195,6 +195,16 @@ writes_on_signal() { # SETTINGS SIGNAL CODE
 }
 promise 'a thread with a small stack takes the signal that writes profiles' writes_on_signal profile,rate=1,signal=12 12 0
 promise 'and one that ends the program' writes_on_signal profile,rate=1 15 143
+reports_in_thread() { # SETTINGS MODE TEXT
+  rm -f "$out"/altstack_Memory*
+  LD_PRELOAD=$preload LANEMM=$1,log=$out/ "$out/altstack" 16384 "$2" > "$out/printed" 2>&1
+  code=$?
+  cat "$out/printed"
+  [ $code -eq 0 ] && grep -q "$3" "$out"/printed "$out"/altstack_Memory*Log.txt
+}
+promise 'a thread with a small stack ends the program: leaks are reported' reports_in_thread leaks,stacks exit '20 x 100-byte block'
+promise 'and profiles and growth are written' reports_in_thread profile,rate=1,growth,contention exit heap.*pb.gz
+promise 'and a limit that it meets is reported' reports_in_thread limit=20M,limit:report limit take_all
 
 # ---------------------------------------------------------------- programs with ways of their own
 
