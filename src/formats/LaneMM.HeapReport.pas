@@ -382,7 +382,7 @@ procedure AddLost(var Text: TText);
 begin
   if LoadAcquire(Observe.SamplesLost) = 0 then
     Exit;
-  TextAdd(Text, '  Not counted: ');
+  TextAdd(Text, '  Missing in memory in use and at the peak: ');
   TextAddCount(Text, LoadAcquire(Observe.SamplesLost), 'sample');
   TextAdd(Text, ', for which the sampler had no space or no lock'#10);
 end;

@@ -56,7 +56,7 @@ type
     SampleLock: TLock;          //< shared  guards the spans of Samples; only tried
     Samples: PHeap;             //< const   owns the spans of sampled blocks; nil: none yet
     SampleTable: TAtomicWord;   //< shared  the sampled blocks, see LaneMM.Samples; 0: none
-    SamplesLost: TAtomicWord;   //< shared  blocks that could not be sampled
+    SamplesLost: TAtomicWord;   //< shared  samples that memory in use and the peak lack
     Windows: TAtomicWord;       //< shared  the table of LaneMM.Temporaries; 0: none
     ClassTable: TAtomicWord;    //< shared  the table of LaneMM.SampledClasses; 0: none
     InUseCount: TAtomicWord;    //< shared  blocks in use that the samples stand for

@@ -13,7 +13,7 @@
 //             Full ones wait in Samples.Queues, new ones first on Samples.Taken, linked through
 //             Next. No system call is made under SampleLock.
 // Callers:    any thread; SamplerRecover: the one thread of a child process.
-// Progress:   A thread that finds SampleLock taken does not sample.
+// Progress:   A thread that finds SampleLock taken counts its block as allocated and freed at once.
 // Source:     gperftools and tcmalloc, sampled heap profiles.
 unit LaneMM.Sampler;
 
@@ -124,7 +124,8 @@ begin
     Result := nil;
 end;
 
-// Samples the block P of Size bytes, for which IsDue has returned True and Mean.
+// Samples the block P of Size bytes, for which IsDue has returned True and Mean. Nil: a block whose
+// free will not be noticed.
 procedure Count(Heap: PHeap; P: Pointer; Size, Mean: NativeUInt);
 var
   Stack: TBacktrace;
@@ -143,7 +144,9 @@ begin
   Sample.Count := RoundByChance(Heap, 1 / Share);
   Sample.Bytes := RoundByChance(Heap, Size / Share);
   Sample.Size := Size;
-  Sample.UsableSize := BlockUsableSize(P);
+  Sample.UsableSize := Size;
+  if P <> nil then
+    Sample.UsableSize := BlockUsableSize(P);
   Sample.Heap := Heap;
   Sample.Number := WindowNumber(Heap);
   Sample.Like := SpanOfAlike(Heap, Sample.UsableSize);
@@ -316,19 +319,18 @@ end;
 function GetDue(Heap: PHeap; Size, Request: NativeUInt): Pointer;
 var
   Mean: NativeUInt;
+  Sampled: Pointer;
 begin
   if not IsDue(Heap, Size, Mean) then
     Exit(BlockGet(Request));
   if Size > MaxClassSize then
     Exit(SampledLarge(Heap, Size, Mean, BlockGet));
-  Result := BlockForSample(Request);
-  if Result <> nil then
-    Count(Heap, Result, Size, Mean)
-  else
-  begin
-    FetchAdd(Observe.SamplesLost, 1);
+  Sampled := BlockForSample(Request);
+  Result := Sampled;
+  if Result = nil then
     Result := BlockGet(Request);
-  end;
+  if Result <> nil then
+    Count(Heap, Sampled, Size, Mean);
 end;
 
 function SamplerGet(Size: TSize): Pointer;
@@ -399,16 +401,16 @@ begin
   Dec(Heap^.SampleIn, Size);
   if (Heap^.SampleIn >= 0) or not IsDue(Heap, Size, Mean) or (RegionOfBlock(P) <> nil) then
     Exit;
+  Target := P;
   if Size <= MaxClassSize then
-  begin
     Target := BlockForSample(BlockUsableSize(P));
-    if Target = nil then
-      Exit;
+  if (Target <> nil) and (Target <> P) then
+  begin
     Move(P^, Target^, Size);
     BlockFree(P);
     P := Target;
   end;
-  Count(Heap, P, Size, Mean);
+  Count(Heap, Target, Size, Mean);
 end;
 
 function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;

@@ -32,7 +32,8 @@ type
 
 /// Creates the table; returns whether it exists.
 function SamplesStart: Boolean;
-/// Adds Sample of block P, with all but Block and BornMs, to the table and to all sums.
+/// Adds Sample of block P, with all but Block and BornMs, to the table and to all sums. Nil: one
+/// whose free will not be noticed; it counts as freed at once, as with a full table.
 procedure SamplesAdd(P: Pointer; var Sample: TSample);
 /// Removes the block P, which is being freed and not yet changed, if it is in the table; adds it to
 /// the sums of freed blocks.
@@ -254,7 +255,7 @@ begin
   FetchAdd(Sizes^.Bytes, Sample.Bytes);
   FetchAdd(Observe.InUseCount, Sample.Count);
   PeakRaise(FetchAdd(Observe.InUseBytes, Sample.Bytes) + Sample.Bytes);
-  if not Remember(P, Sample) then
+  if (P = nil) or not Remember(P, Sample) then
   begin
     FetchAdd(Observe.SamplesLost, 1);
     EndUse(Sample); // its free will not be noticed

@@ -29,6 +29,7 @@ type
     procedure FindHeap;
     procedure GoesOnWithout(const Locks: TLocks);
     procedure GetSampled;
+    procedure GrowSampled;
     procedure UseGuardedBlocks;
     procedure OpenProfiles;
     procedure OpenOrUse;
@@ -42,6 +43,7 @@ type
     procedure ThreadGoesOnWhileTheLockOfAnotherHeapIsKept;
     procedure ThreadGoesOnWhileTheLockOfTheAbandonedHeapIsKept;
     procedure SamplesDoNotWaitForTheirLock;
+    procedure SamplesWithoutTheirLockCountAsAllocated;
     procedure DebugBlocksAreInTheProfileWhileTheyAreInUse;
     procedure SampledLargeBlockOfZerosIsNotTouched;
     procedure ReportReadsNoBlockBehindGuardPages;
@@ -253,6 +255,38 @@ begin
   while SiteNext(Site) do
     if Site^.Kind = siAllocation then
       Inc(Result, Int64(Site^.Bytes) - Int64(Site^.FreedBytes));
+end;
+
+// GetSampled of a block that grows.
+procedure TLockProfileTests.GrowSampled;
+var
+  P: Pointer;
+begin
+  P := GetMem(100);
+  SampleTheNext;
+  SamplerRealloc(P, 3000);
+  SamplesRemove(P);
+  FreeMem(P);
+end;
+
+procedure TLockProfileTests.SamplesWithoutTheirLockCountAsAllocated;
+var
+  Lost, Allocated: NativeUInt;
+  InUse: Int64;
+begin
+  AssertTrue('room', SitesStart and SamplerStart);
+  InUse := SampledBytes;
+  LockEnter(Observe.SampleLock);
+  Lost := LoadAcquire(Observe.SamplesLost);
+  Allocated := LoadAcquire(Observe.AllocatedBytes);
+  InThread(GetSampled);
+  AtLeast(Allocated + 100, LoadAcquire(Observe.AllocatedBytes), 'bytes allocated');
+  Allocated := LoadAcquire(Observe.AllocatedBytes);
+  InThread(GrowSampled);
+  AtLeast(Allocated + 3000, LoadAcquire(Observe.AllocatedBytes), 'bytes allocated by growth');
+  LockLeave(Observe.SampleLock);
+  Same(Lost + 2, LoadAcquire(Observe.SamplesLost), 'samples lost');
+  Same(InUse, SampledBytes, 'sampled bytes in use');
 end;
 
 procedure TLockProfileTests.DebugBlocksAreInTheProfileWhileTheyAreInUse;
