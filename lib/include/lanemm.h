@@ -195,8 +195,8 @@ struct lanemm_counts {
   size_t peak;        /* most usable bytes beyond those in use at the start */
 };
 
-/* The allocations at one line. Later versions add fields at the end only. The text is valid during the
- * call. */
+/* The allocations at one line; beyond 4,095 backtraces at an unknown one. Later versions add fields at
+ * the end only. The text is valid during the call. */
 struct lanemm_counted_place {
   const char *place; /* such as "parse.c:88 in read_node"; NULL: unknown */
   size_t count;      /* allocations */

@@ -14,7 +14,7 @@ uses
 type
   /// The allocations at one line.
   TCountedPlace = record
-    Place: PAnsiChar;        //< owner   the line and its routine; nil: unknown
+    Place: PAnsiChar;        //< owner   the line and its routine; nil: unknown, or a full table
     Count: NativeUInt;       //< owner   allocations
     Bytes: NativeUInt;       //< owner   bytes that they asked for
   end;

@@ -17,7 +17,7 @@ uses
   LaneMM.Layout;
 
 const
-  /// Places that a count distinguishes, and one for the others.
+  /// Places: one for each of 4,095 backtraces, and one for allocations at further ones or at none.
   CountSiteSlots = 4096;
 
 type
@@ -41,7 +41,7 @@ type
     Line: NativeUInt;     //< owner   set at the end: the same for each backtrace of a line
   end;
   PCountSites = ^TCountSites;
-  /// The sites of a count; the first has the allocations at no place.
+  /// The sites of a count; the first has the allocations at no place or beyond the others.
   TCountSites = array[0..CountSiteSlots - 1] of TCountSite;
   /// Receives the sites of a count that has ended, valid during the call. Context is the caller's.
   TCountSitesCall = procedure(Sites: PCountSites; Context: Pointer);
@@ -139,7 +139,7 @@ begin
     begin
       Index := Index mod (CountSiteSlots - 1) + 1;
       Result := @Sites^[Index];
-      if CompareAndSwap(Result^.Stack, 0, Stack) then
+      if (LoadAcquire(Result^.Stack) = 0) and CompareAndSwap(Result^.Stack, 0, Stack) then
       begin
         BacktracePin(Stack); // the block may be freed before the count ends
         Exit;

@@ -27,7 +27,8 @@ type
   end;
 
 var
-  PlaceCount, PlacesTogether: NativeUInt;
+  PlaceCount, PlacesTogether, AtUnknown: NativeUInt;
+  CallsBack: Cardinal;
 
 // 2 + Rounds allocations, 1 + Rounds frees, 3 resizes.
 procedure Work(Rounds: Integer);
@@ -87,6 +88,8 @@ procedure NotePlace(const Place: TLaneMM_CountedPlace; Context: Pointer);
 begin
   Inc(PlaceCount);
   Inc(PlacesTogether, Place.Count);
+  if Place.Place = nil then
+    Inc(AtUnknown, Place.Count);
 end;
 
 function Same(const First, Second: TLaneMM_Counts): Boolean;
@@ -200,6 +203,37 @@ begin
   Expect(PlacesTogether = First.Allocations, 'places have all allocations');
 end;
 
+// Allocates a block in a backtrace of its own for each Path of Depth bits.
+procedure AllocateAt(Depth: Integer; Path: Cardinal; Size: NativeUInt);
+begin
+  if Depth = 0 then
+    FreeMem(GetMem(Size))
+  else if Odd(Path) then
+    AllocateAt(Depth - 1, Path shr 1, 16)
+  else
+    AllocateAt(Depth - 1, Path shr 1, 32);
+  Inc(CallsBack); // not the last thing, so that the call is one
+end;
+
+procedure ByMorePlacesThanFit;
+const
+  Bits = 13;
+  Fitting = 4095;
+var
+  Path: Cardinal;
+  Counted: TLaneMM_Counts;
+begin
+  PlacesTogether := 0;
+  AtUnknown := 0;
+  LaneMM_StartCount(False, True);
+  for Path := 0 to 1 shl Bits - 1 do
+    AllocateAt(Bits, Path, 0);
+  Counted := LaneMM_StopCount(NotePlace);
+  Expect(Counted.Allocations = 1 shl Bits, 'allocations beyond the places count');
+  Expect(PlacesTogether = Counted.Allocations, 'and are among the places');
+  Expect(AtUnknown = Counted.Allocations - Fitting, 'as those of an unknown one');
+end;
+
 // A thread may be in the middle of an event when the count of all ends.
 procedure CountsEndWhileOthersAllocate;
 const
@@ -272,6 +306,7 @@ begin
   LaneMM_Configure('stacks');
   Exact;
   ByPlace;
+  ByMorePlacesThanFit;
   CountsEndWhileOthersAllocate;
   NothingIsLeftBehind;
   LaneMM_EnterDebugMode;
