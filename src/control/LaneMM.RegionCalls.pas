@@ -53,8 +53,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.Walk, LaneMM.Regions, LaneMM.Threads,
-  LaneMM.Purge, LaneMM.Text, LaneMM.DebugState, LaneMM.Groups,
-  LaneMM.ReferenceReport;
+  LaneMM.Purge, LaneMM.Text, LaneMM.DebugState, LaneMM.DebugThreads,
+  LaneMM.GuardPages, LaneMM.Groups, LaneMM.ReferenceReport;
 
 const
   // Slices of the lowest limit.
@@ -123,6 +123,7 @@ type
   // Blocks to free, as many as fit.
   TBatch = record
     Group: Cardinal;
+    Mark: NativeUInt;   // the highest number
     Count, Most: NativeUInt;
     Blocks: PPointer;
   end;
@@ -133,7 +134,8 @@ var
   Batch: PBatch;
 begin
   Batch := Context;
-  if (Block.Group <> Batch^.Group) or (Batch^.Count = Batch^.Most) then
+  if (Block.Group <> Batch^.Group) or (Block.Number > Batch^.Mark)
+    or (Batch^.Count = Batch^.Most) then
     Exit;
   Batch^.Blocks[Batch^.Count] := Block.Address;
   Inc(Batch^.Count);
@@ -151,8 +153,9 @@ begin
   end;
 end;
 
-// Frees the debug blocks of a group: with memory for their addresses all in one walk.
-procedure FreeDebugBlocks(Group: Cardinal);
+// Frees the debug blocks of a group with numbers up to Mark: with memory for their addresses all in
+// one walk.
+procedure FreeDebugBlocks(Group: Cardinal; Mark: NativeUInt);
 var
   Batch: TBatch;
   Status: TGroupStatus;
@@ -166,6 +169,7 @@ begin
   if Status.BlockCount > Length(Few) then
     Pages := OsTakePages(Size);
   Batch.Group := Group;
+  Batch.Mark := Mark;
   Batch.Blocks := Pages;
   Batch.Most := Status.BlockCount;
   if Pages = nil then
@@ -175,7 +179,9 @@ begin
   end;
   repeat
     Batch.Count := 0;
+    GuardPagesHold;
     WalkBlocks(CollectBlock, @Batch);
+    GuardPagesLetGo;
     FreeBatch(Batch);
   until Batch.Count = 0;
   if Pages <> nil then
@@ -265,6 +271,7 @@ const
 var
   Region: PHeap;
   Group: Cardinal;
+  Mark: NativeUInt;
   Answer: TRegionAnswer;
 begin
   Result := False;
@@ -272,6 +279,9 @@ begin
   if Region = nil then
     Exit;
   Group := RegionGroup(Region);
+  Mark := High(Mark);
+  if Debug.HasRegions and not IsLast then
+    Mark := DebugNumbersMark; // what threads that enter from now on allocate stays
   if IsLast then
     Answer := LaneMM.Regions.RegionFree(Region)
   else
@@ -281,8 +291,10 @@ begin
     Say(Calls[IsLast], @Region^.Data.Name[0], 'not done, a thread is in the region')
   else if Debug.HasRegions then
   begin
-    ReferencesReport(Group);
-    FreeDebugBlocks(Group);
+    ReferencesReport(Group, Mark);
+    DebugSetEmptied(Group);
+    FreeDebugBlocks(Group, Mark);
+    DebugSetEmptied(0);
   end;
   PurgeNotify;
 end;

@@ -10,8 +10,8 @@ unit LaneMM.DebugThreads;
 interface
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Threads, LaneMM.StacksState, LaneMM.UnwindCache,
-  LaneMM.DebugState;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Threads, LaneMM.StacksState,
+  LaneMM.UnwindCache, LaneMM.DebugState;
 
 const
   /// Maximum number of open scopes of allocation groups.
@@ -35,6 +35,7 @@ type
     Stacks: TUnwindCache;     //< owner   frames of earlier unwinds
     NextNumber: NativeUInt;   //< owner   number of its next allocation
     NumberLimit: NativeUInt;  //< owner   end of its reserved numbers
+    Emptied: TAtomicWord;     //< shared  the group whose blocks it frees, with their region, or 0
     WaitingSeed: UInt64;      //< owner   state of the random numbers of LaneMM.Hard
     Waiting: array[0..WaitingPlaces - 1] of TWaiting; //< owner   its freed blocks that wait
     Groups: array[0..MostGroupScopes - 1] of Cardinal; //< owner   the group before each
@@ -58,6 +59,10 @@ function DebugThreadId(Heap: PHeap; Thread: PDebugThread): Cardinal; inline;
 function DebugNumber(Thread: PDebugThread): NativeUInt; inline;
 /// DebugNumber where the thread has no number left, or none of this process: reserves some.
 function DebugNumberSlow(Thread: PDebugThread): NativeUInt;
+/// Marks the blocks of a group as those that the calling thread frees with their region; 0: none.
+procedure DebugSetEmptied(Group: Cardinal);
+/// Returns whether a thread is freeing the blocks of the group, 0 is none, with their region.
+function DebugIsEmptied(Group: Cardinal): Boolean;
 /// Returns the number of the last allocation of the calling thread, or of the last thread that used
 /// its record; 0 if there is none.
 function DebugLastNumber: NativeUInt;
@@ -222,6 +227,28 @@ begin
       Dec(Result, Thread^.NumberLimit - Thread^.NextNumber);
     Heap := Heap^.NextHeap;
   end;
+end;
+
+procedure DebugSetEmptied(Group: Cardinal);
+var
+  Thread: PDebugThread;
+begin
+  Thread := DebugThread;
+  // Release: the blocks are freed before it ends. Pairs with DebugIsEmptied.
+  if Thread <> nil then
+    StoreRelease(Thread^.Emptied, Group);
+end;
+
+function DebugIsEmptied(Group: Cardinal): Boolean;
+var
+  Heap: PHeap;
+begin
+  Heap := ThreadsFirstHeap;
+  // Acquire: a thread that has ended it has freed the blocks. Pairs with DebugSetEmptied.
+  while (Heap <> nil) and ((Heap^.DebugThread = nil)
+    or (LoadAcquire(PDebugThread(Heap^.DebugThread)^.Emptied) <> Group)) do
+    Heap := Heap^.NextHeap;
+  Result := (Group <> 0) and (Heap <> nil);
 end;
 
 const

@@ -20,8 +20,8 @@ uses
   LaneMM.Types, LaneMM.DebugSpans;
 
 /// Keeps pages from becoming inaccessible, until GuardPagesLetGo; call it before contents of blocks
-/// are read that other threads may free. Calls nest. Waits for threads in GuardPagesForbid, and as
-/// PurgeHold, about 100 ms at most each.
+/// or their records are read that other threads may free. Calls nest. Waits for threads in
+/// GuardPagesForbid, about 2 s at most, and as PurgeHold.
 procedure GuardPagesHold;
 /// Ends one call of GuardPagesHold.
 procedure GuardPagesLetGo;
@@ -56,9 +56,12 @@ const
   // process may have 65,530: without any left the system refuses memory, too. With 32 bits also
   // where it takes none: the addresses would run out.
   MostGuarded = 16384;
-  // How long a reader waits for threads in GuardPagesForbid: they may have been stopped there.
+  // How long a reader waits for threads in GuardPagesForbid: on a busy machine they may have been
+  // stopped there for some time, by a debugger without end. And how long a thread there waits for
+  // those that commit slices.
   PatienceMs = 1;
-  MostRounds = 100;
+  MostHoldRounds = 2000;
+  MostCommitRounds = 100;
 
 procedure GuardPagesHold;
 var
@@ -68,7 +71,7 @@ begin
   // Full barrier: either GuardPagesForbid sees the reader, or this thread sees GuardChanges and
   // waits. Pairs with GuardPagesForbid.
   FetchAdd(Debug.GuardReaders, 1);
-  for Round := 1 to MostRounds do
+  for Round := 1 to MostHoldRounds do
   begin
     Changes := LoadAcquire(Debug.GuardChanges);
     if Changes = 0 then
@@ -90,7 +93,7 @@ procedure AwaitCommits;
 var
   Round, Commits: NativeUInt;
 begin
-  for Round := 1 to MostRounds do
+  for Round := 1 to MostCommitRounds do
   begin
     // Full barrier: the span was taken before. Pairs with CommitAhead in LaneMM.Arena.
     Commits := FetchAdd(Process.CommitsUnderWay, 0);

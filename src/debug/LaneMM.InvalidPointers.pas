@@ -22,7 +22,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Arena, LaneMM.Span, LaneMM.Walk, LaneMM.ReportState,
-  LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.Patterns;
+  LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.GuardPages, LaneMM.Patterns;
 
 procedure InvalidReportTwice(Block: PDebugBlock; Message: TMessage);
 var
@@ -49,6 +49,7 @@ procedure LookAround(P: Pointer; var Finding: TFinding);
 var
   Span: PSpan;
   Info: TBlockInfo;
+  IsInUse: Boolean;
 begin
   Span := ArenaSpan(P);
   if Span = nil then
@@ -57,7 +58,10 @@ begin
     Exit;
   end;
   Finding.Note := noFree;
-  if WalkFind(P, Info) then
+  GuardPagesHold;
+  IsInUse := WalkFind(P, Info);
+  GuardPagesLetGo;
+  if IsInUse then
   begin
     Finding.Note := noNormal;
     Finding.Data := NativeUInt(Info.Address);

@@ -4,7 +4,9 @@
 // What:       words that hold an address in a block of the region: in blocks outside, in variables
 //             of modules, in other writable memory without a name, such as that of thread
 //             variables, and in the variables of the calling thread. Of stacks nothing is searched:
-//             their words may be left over. The items of a container end at its count.
+//             their words may be left over. The items of a container end at its count. Blocks of
+//             a region that another thread is freeing refer to nothing: what they point to may be
+//             freed, and in use again.
 // Limits:     of more than MostSearched blocks outside a sample is searched. Variables of threads
 //             beside their stacks are searched for the calling thread alone. Elsewhere than on
 //             Linux: blocks and modules.
@@ -36,16 +38,17 @@ type
     Outside: NativeUInt;   //< blocks outside
   end;
 
-/// Finds the references into the blocks of an allocation group from blocks of others and from
-/// variables. While blocks are held readable.
-procedure ReferencesFind(Group: Cardinal; out Found: TReferences);
+/// Finds the references into the blocks of an allocation group with numbers up to Mark, from blocks
+/// of others and from variables. While blocks are held readable.
+procedure ReferencesFind(Group: Cardinal; Mark: NativeUInt; out Found: TReferences);
 
 implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess,
   LaneMM.Arena, LaneMM.Walk, LaneMM.ReportState, LaneMM.StacksState, LaneMM.Modules,
-  LaneMM.ObserveState, LaneMM.DebugState, LaneMM.LeaksState, LaneMM.Snapshot, LaneMM.Roots;
+  LaneMM.ObserveState, LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.LeaksState,
+  LaneMM.Snapshot, LaneMM.Roots;
 
 const
   // Blocks outside that are searched at most.
@@ -57,6 +60,7 @@ type
   TSearch = record
     Snapshot: TSnapshot;
     Group: Cardinal;
+    Mark: NativeUInt;              // the highest number of a block of the region
     First, Bytes: NativeUInt;      // the range of all blocks of the region
     Holder: PByte;                 // the block that is searched now, or nil
     IsOfModule: Boolean;           // a module is searched now
@@ -101,6 +105,19 @@ begin
   Inc(Search.Found.Shown);
 end;
 
+// Returns whether what the block refers to counts: it is in use, and not freed with its region now.
+function IsHolder(P: PByte): Boolean;
+var
+  Block: TBlockInfo;
+  Number: NativeUInt;
+begin
+  Result := WalkFind(P, Block);
+  Number := Block.Number;
+  // Found once more: the thread may have freed the last block of the region before it was asked.
+  Result := Result and not DebugIsEmptied(Block.Group) and WalkFind(P, Block)
+    and (Block.Number = Number);
+end;
+
 // Looks at the word that lies at Address.
 procedure SeeWord(var Search: TSearch; Word, Address: NativeUInt);
 var
@@ -115,7 +132,8 @@ begin
     Exit;
   Node := Search.Snapshot.Nodes + Index;
   if (Node^.State = nsCounted) and not IsOwn(Address)
-    and WalkFind(Node^.Address, Block) and (Block.Group = Search.Group) then
+    and WalkFind(Node^.Address, Block) and (Block.Group = Search.Group)
+    and (Block.Number <= Search.Mark) and ((Search.Holder = nil) or IsHolder(Search.Holder)) then
     AddReference(Search, Address, Node^.Address);
 end;
 
@@ -248,12 +266,13 @@ begin
   SeeBlocks(Search);
 end;
 
-procedure ReferencesFind(Group: Cardinal; out Found: TReferences);
+procedure ReferencesFind(Group: Cardinal; Mark: NativeUInt; out Found: TReferences);
 var
   Search: TSearch;
 begin
   FillChar(Search, SizeOf(Search), 0);
   Search.Group := Group;
+  Search.Mark := Mark;
   if SnapshotOpen(Search.Snapshot) then
     FindReferences(Search);
   SnapshotClose(Search.Snapshot);

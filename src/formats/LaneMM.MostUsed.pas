@@ -22,7 +22,8 @@ procedure MostUsedAdd(var Text: TText);
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Walk, LaneMM.Contents, LaneMM.Snapshot, LaneMM.LeakList, LaneMM.LeakText;
+  LaneMM.Hooks, LaneMM.Walk, LaneMM.GuardPages, LaneMM.Contents, LaneMM.Snapshot, LaneMM.LeakList,
+  LaneMM.LeakText;
 
 const
   Places = 24;
@@ -102,6 +103,7 @@ var
   Index: Cardinal;
 begin
   FillChar(Most, SizeOf(Most), 0);
+  GuardPagesHold;
   WalkBlocks(SeeBlock, @Most);
   Most.IsCounting := True;
   Most.Blocks := 0;
@@ -112,6 +114,7 @@ begin
     Most.Groups[Index].Bytes := 0;
   end;
   WalkBlocks(SeeBlock, @Most);
+  GuardPagesLetGo;
   List := Default(TLeakList);
   List.Topic := ltInUse;
   List.Snapshot.Groups := @Most.Groups;

@@ -8,9 +8,9 @@ unit LaneMM.ReferenceReport;
 
 interface
 
-/// Reports the references into the blocks of an allocation group from blocks of others and from
-/// variables, if there are any, in debug mode.
-procedure ReferencesReport(Group: Cardinal);
+/// Reports the references into the blocks of an allocation group with numbers up to Mark, from
+/// blocks of others and from variables, if there are any, in debug mode.
+procedure ReferencesReport(Group: Cardinal; Mark: NativeUInt);
 
 implementation
 
@@ -172,14 +172,14 @@ begin
   EventClose(Event);
 end;
 
-procedure ReferencesReport(Group: Cardinal);
+procedure ReferencesReport(Group: Cardinal; Mark: NativeUInt);
 var
   Found: TReferences;
 begin
   if not Debug.IsStarted then
     Exit;
   GuardPagesHold;
-  ReferencesFind(Group, Found);
+  ReferencesFind(Group, Mark, Found);
   if Found.Count > 0 then
     WriteReport(Group, Found);
   GuardPagesLetGo;

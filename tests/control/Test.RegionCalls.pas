@@ -1,5 +1,6 @@
-/// Tests of LaneMM.RegionCalls: what regions cost where debug mode has none of their blocks; walks
-/// without a routine to call.
+/// Tests of LaneMM.RegionCalls: what regions cost where debug mode has none of their blocks; what a
+/// region frees, and what counts as a reference into it, while other threads go on; walks without a
+/// routine to call.
 unit Test.RegionCalls;
 
 {$mode delphi}{$H+}
@@ -13,16 +14,20 @@ type
   TRegionCallsTests = class(TQuietTest)
   published
     procedure EndOfARegionWithoutDebugBlocksWalksNoHeap;
+    procedure ResetFreesNoBlockOfAThreadThatHasEnteredSince;
+    procedure BlocksThatGoWithTheirRegionReferToNothing;
     {$ifdef LINUX} procedure WalkWithoutARoutineToCallIsALine; {$endif}
   end;
 
 implementation
 
 uses
-  {$ifdef LINUX} BaseUnix, {$endif} SysUtils, testregistry, LaneMM, LaneMM.Types, LaneMM.Hooks, LaneMM.DebugState;
+  {$ifdef LINUX} BaseUnix, {$endif} SysUtils, testregistry, LaneMM, LaneMM.Types, LaneMM.Hooks, LaneMM.Walk,
+  LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.References;
 
 var
   Visits: Integer;
+  KeptDebugVisit: TDebugVisit;
 
 procedure CountVisit(Span: PSpan; Visitor: TBlockVisitor; Context: Pointer);
 begin
@@ -58,6 +63,93 @@ begin
   Debug.HasRegions := HadRegions;
   FreeMem(Kept);
   AtLeast(1, Visits, 'a walk visits the span');
+end;
+
+// Returns a debug block that a thread inside of the region would have.
+function BlockInside(Region: TLaneMM_Region): PPointer;
+begin
+  LaneMM_RegionEnter(Region);
+  Result := LaneMM_DebugGetMem(100);
+  LaneMM_RegionLeave;
+end;
+
+var
+  Entered: TLaneMM_Region;
+  LateInverted: NativeUInt; // its address would be a reference
+
+// A thread enters after the reset, before the debug blocks are freed.
+procedure EnterOnce(Span: PSpan; Visitor: TBlockVisitor; Context: Pointer);
+begin
+  Hooks.DebugVisit := KeptDebugVisit;
+  LateInverted := not NativeUInt(BlockInside(Entered));
+  KeptDebugVisit(Span, Visitor, Context);
+end;
+
+procedure TRegionCallsTests.ResetFreesNoBlockOfAThreadThatHasEnteredSince;
+var
+  Early: Pointer;
+  HadRegions: Boolean;
+  Block: TBlockInfo;
+begin
+  HadRegions := Debug.HasRegions;
+  Debug.HasRegions := True;
+  Entered := LaneMM_RegionCreate('entered', 0);
+  Early := BlockInside(Entered);
+  KeptDebugVisit := Hooks.DebugVisit;
+  Hooks.DebugVisit := EnterOnce;
+  AssertTrue('is reset', LaneMM_RegionReset(Entered));
+  AssertFalse('the earlier block is freed', WalkFind(Early, Block));
+  AssertTrue('the later one is in use', WalkFind(Pointer(not LateInverted), Block));
+  AssertTrue('is freed', LaneMM_RegionFree(Entered));
+  Debug.HasRegions := HadRegions;
+  AssertFalse('with the later block', WalkFind(Pointer(not LateInverted), Block));
+end;
+
+// Returns whether a search has found a reference from the block. What other tests have left in
+// memory may refer to the address, too.
+function Refers(Holder: Pointer; Group: Cardinal; Mark: NativeUInt): Boolean;
+var
+  Found: TReferences;
+  Index: Integer;
+begin
+  ReferencesFind(Group, Mark, Found);
+  Result := False;
+  for Index := 0 to Integer(Found.Shown) - 1 do
+    Result := Result or (Found.Items[Index].Holder = Holder);
+end;
+
+// Another thread is freeing its region: the block that this one points to was freed, and is in use
+// again in a region that ends now.
+procedure TRegionCallsTests.BlocksThatGoWithTheirRegionReferToNothing;
+var
+  Ending, Other: TLaneMM_Region;
+  Block: TBlockInfo;
+  Target, Holder, Outside: PPointer;
+  Group: Cardinal;
+  Number: NativeUInt;
+begin
+  Ending := LaneMM_RegionCreate('ending', 0);
+  Other := LaneMM_RegionCreate('other', 0);
+  Target := BlockInside(Ending);
+  Holder := BlockInside(Other);
+  Outside := LaneMM_DebugGetMem(100);
+  Holder^ := Target;
+  Outside^ := Target;
+  AssertTrue('in use', WalkFind(Target, Block));
+  Group := Block.Group;
+  Number := Block.Number;
+  AssertTrue('a reference', Refers(Holder, Group, Number));
+  AssertFalse('none to earlier blocks', Refers(Holder, Group, Number - 1));
+  AssertTrue('in use', WalkFind(Holder, Block));
+  DebugSetEmptied(Block.Group);
+  AssertFalse('a block that goes with its region', Refers(Holder, Group, Number));
+  AssertTrue('one that stays', Refers(Outside, Group, Number));
+  DebugSetEmptied(0);
+  FreeMem(Target);
+  FreeMem(Holder);
+  FreeMem(Outside);
+  LaneMM_RegionFree(Ending);
+  LaneMM_RegionFree(Other);
 end;
 
 {$ifdef LINUX}
