@@ -46,7 +46,7 @@ begin
   if Process.IsDirect and (Span <> nil) and (Span^.Kind = skLarge) then
     PurgeClear(Span)
   else
-    FillChar(P^, UsableSize(P), 0);
+    EraseRange(P, UsableSize(P));
 end;
 
 function MallocX(Size: NativeUInt; Flags: LongInt): Pointer; cdecl; [public, alias: 'mallocx'];

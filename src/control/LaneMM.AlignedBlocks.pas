@@ -28,7 +28,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena,
-  LaneMM.Blocks, LaneMM.Walk, LaneMM.Aligned, LaneMM.Resize, LaneMM.ReportState,
+  LaneMM.Blocks, LaneMM.Walk, LaneMM.Aligned, LaneMM.ReportState,
   LaneMM.SettingsState, LaneMM.SeenCalls, LaneMM.Sampler, LaneMM.DebugState, LaneMM.BlockNotes,
   LaneMM.Debug, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardSample, LaneMM.Watch;
 
@@ -146,8 +146,7 @@ begin
     Exit;
   if UsableSize > Size then
     UsableSize := Size;
-  Move(P^, Result^, UsableSize);
-  BlockCountMove(OsThreadHeap, UsableSize);
+  EraseCopy(P, Result, UsableSize);
   FreeMem(P);
   P := Result;
 end;

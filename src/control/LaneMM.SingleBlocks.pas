@@ -25,7 +25,7 @@ function SingleRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Blocks, LaneMM.SeenCalls, LaneMM.Debug, LaneMM.Watch;
+  LaneMM.Blocks, LaneMM.Erase, LaneMM.SeenCalls, LaneMM.Debug, LaneMM.Watch;
 
 function SingleGet(Size: TSize): Pointer;
 begin
@@ -65,7 +65,7 @@ begin
   if OldSize > Size then
     OldSize := Size;
   if OldSize > 0 then
-    Move(P^, Result^, OldSize);
+    EraseCopy(P, Result, OldSize);
   FreeMem(P);
   P := Result;
 end;

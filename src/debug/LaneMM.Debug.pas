@@ -59,7 +59,7 @@ implementation
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsFiles, LaneMM.Rtl, LaneMM.Errors,
   LaneMM.Lock, LaneMM.Purge, LaneMM.Limits, LaneMM.Aligned, LaneMM.Free, LaneMM.Resize,
-  LaneMM.Messages, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.BacktraceTable,
+  LaneMM.Messages, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.Erase,
   LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck,
   LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,
   LaneMM.FreedObjects, LaneMM.Groups, LaneMM.GuardPages, LaneMM.InvalidPointers, LaneMM.Mismatches,
@@ -416,10 +416,9 @@ end;
 
 procedure FillFreed(P: PByte; Size: NativeUInt);
 begin
-  if IsErasingFreed then
-    PatternFill(P, Size, Debug.FreeFill)
-  else
-    PatternFillEnds(P, Size, Debug.FreeFill);
+  if IsErasingFreed and (Size > WholeSize) then
+    EraseRange(P, Size, Debug.FreeFill);
+  PatternFillEnds(P, Size, Debug.FreeFill);
 end;
 
 // Makes a freed single block inaccessible; returns whether it did, or the block has guard pages.
@@ -429,7 +428,7 @@ begin
   if not Result then
     Exit(not IsErasingFreed and DebugSingleClose(Place));
   if IsErasingFreed then
-    PatternFill(Place.Data, Size, Debug.FreeFill); // the purge may leave them in memory
+    FillFreed(Place.Data, Size); // the purge may leave them in memory
   DebugBlockClose(Place);
 end;
 
@@ -605,8 +604,7 @@ begin
     Exit(LimitsRefuse(Size));
   if Size < OldSize then
     OldSize := Size;
-  Move(Place.Data^, Result^, OldSize);
-  BlockCountMove(OsThreadHeap, OldSize);
+  EraseCopy(Place.Data, Result, OldSize);
   FreeAt(Place.Data, Frame);
 end;
 

@@ -47,7 +47,8 @@ function DebugBlockOpen(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Purge, LaneMM.DebugState, LaneMM.Contents;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Purge, LaneMM.Erase, LaneMM.DebugState,
+  LaneMM.Contents;
 
 {$I ../LaneMM.AfterUses.inc}
 
@@ -149,7 +150,7 @@ begin
   Span := Place.Span;
   Pages := DebugContents(Span, Size);
   if Place.Guarded > OsGranule then
-    OsErase(Pages, Size);
+    EraseReturned(Pages, Size);
   LockEnter(Debug.Lock); // a check may be reading the block
   // Before the pages: a thread that holds them sees either this, or is seen by GuardPagesForbid.
   Span^.IsCurrent := False;
@@ -171,7 +172,7 @@ begin
   Span := Place.Span;
   Pages := DebugContents(Span, Size);
   if DebugOutgrows(Span) then
-    OsErase(Pages, Size);
+    EraseReturned(Pages, Size);
   LockEnter(Debug.Lock); // as in DebugBlockClose
   Span^.IsCurrent := False;
   Result := GuardPagesForbid(Pages, Size);

@@ -431,8 +431,7 @@ begin
     Exit;
   if OldSize > Size then
     OldSize := Size;
-  Move(P^, Result^, OldSize);
-  BlockCountMove(OsThreadHeap, OldSize);
+  EraseCopy(P, Result, OldSize);
 end;
 
 // Resizes a marked block in use by a copy, which waits; nil without memory.

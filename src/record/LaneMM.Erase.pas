@@ -15,9 +15,13 @@ interface
 uses
   LaneMM.Layout;
 
-/// Fills a range with zeros. Of one of more than 1 MB, pages of zeros are only read: those that the
+/// Fills a range with Value. Of one of more than 1 MB, pages of zeros are only read: those that the
 /// program never touched get no memory.
-procedure EraseRange(P: PByte; Size: NativeUInt);
+procedure EraseRange(P: PByte; Size: NativeUInt; Value: Byte = 0);
+/// EraseRange before a purge, if the setting `erase` has `return`.
+procedure EraseReturned(P: PByte; Size: NativeUInt);
+/// Copies the contents of a block that is moved by a resize, and counts that. Pages as EraseRange.
+procedure EraseCopy(Source, Target: PByte; Size: NativeUInt);
 /// FreeMem that erases.
 function EraseFree(P: Pointer): TSize;
 /// FreeMemSize that erases; Size is ignored.
@@ -34,29 +38,63 @@ function EraseNewRealloc(var P: Pointer; Size: TSize): Pointer;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Huge, LaneMM.Blocks, LaneMM.Aligned, LaneMM.Free,
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Huge, LaneMM.Blocks, LaneMM.Aligned, LaneMM.Free,
   LaneMM.Resize, LaneMM.SettingsState, LaneMM.ObserveState;
 
-procedure EraseRange(P: PByte; Size: NativeUInt);
 const
-  MostFilled = 1 shl 20;
+  // The largest range that is filled or copied as a whole.
+  MostWhole = 1 shl 20;
+
+// Returns how many bytes of a range lie before its first page; all where it is no longer one.
+function BytesBeforePages(P: PByte; Size: NativeUInt): NativeUInt;
+begin
+  Result := Size;
+  if Size > MostWhole then
+    Result := NativeUInt(-NativeInt(P)) and (OsPageSize - 1);
+end;
+
+procedure ErasePage(P: PByte; Value: Byte);
+begin
+  if not PageIsZero(PNativeUInt(P)) then
+    FillChar(P^, OsPageSize, Value);
+end;
+
+procedure EraseRange(P: PByte; Size: NativeUInt; Value: Byte);
 var
   Part: NativeUInt;
 begin
-  if Size > MostFilled then
+  Part := BytesBeforePages(P, Size);
+  FillChar(P^, Part, Value);
+  while NativeUInt(Size - Part) >= OsPageSize do
   begin
-    Part := NativeUInt(-NativeInt(P)) and (OsPageSize - 1);
-    FillChar(P^, Part, 0);
-    while NativeUInt(Size - Part) >= OsPageSize do
-    begin
-      if not PageIsZero(PNativeUInt(P + Part)) then
-        FillChar(P[Part], OsPageSize, 0);
-      Inc(Part, OsPageSize);
-    end;
-    Inc(P, Part);
-    Dec(Size, Part);
+    ErasePage(P + Part, Value);
+    Inc(Part, OsPageSize);
   end;
-  FillChar(P^, Size, 0);
+  FillChar(P[Part], Size - Part, Value);
+end;
+
+procedure EraseReturned(P: PByte; Size: NativeUInt);
+begin
+  if Process.ErasesPages then
+    EraseRange(P, Size);
+end;
+
+procedure EraseCopy(Source, Target: PByte; Size: NativeUInt);
+var
+  Part: NativeUInt;
+begin
+  BlockCountMove(OsThreadHeap, Size);
+  Part := BytesBeforePages(Source, Size);
+  Move(Source^, Target^, Part);
+  while NativeUInt(Size - Part) >= OsPageSize do
+  begin
+    if PageIsZero(PNativeUInt(Source + Part)) then
+      ErasePage(Target + Part, 0)
+    else
+      Move(Source[Part], Target[Part], OsPageSize);
+    Inc(Part, OsPageSize);
+  end;
+  Move(Source[Part], Target[Part], Size - Part);
 end;
 
 function EraseFree(P: Pointer): TSize;
@@ -94,8 +132,7 @@ begin
     Exit;
   if OldSize > Size then
     OldSize := Size;
-  Move(P^, Result^, OldSize);
-  BlockCountMove(OsThreadHeap, OldSize);
+  EraseCopy(P, Result, OldSize);
   EraseFree(P);
   P := Result;
 end;

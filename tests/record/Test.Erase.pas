@@ -13,6 +13,9 @@ type
   strict private
     procedure LooksErased(P: PByte; Size: NativeUInt);
     function IsErasedWhenReturned(const Words: ShortString): Boolean;
+    {$ifdef LINUX}
+    procedure UntouchedPagesStayUntouched(const Words: ShortString);
+    {$endif}
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -30,6 +33,10 @@ type
     {$ifdef LINUX}
     procedure UntouchedPagesGetNoMemoryWhenTheyAreFreed;
     procedure UntouchedPagesGetNoMemoryInAlignedBlocksOfZeros;
+    procedure UntouchedPagesAreNotCopied;
+    procedure UntouchedPagesAreNotCopiedInDebugMode;
+    procedure UntouchedPagesAreNotErasedInDebugMode;
+    procedure UntouchedPagesAreNotErasedInDebugModeBeforeAPurge;
     procedure MemoryGoesBackAsZeros;
     procedure MemoryGoesBackAsItIsWithoutTheSetting;
     {$endif}
@@ -54,7 +61,7 @@ end;
 
 procedure TEraseTests.TearDown;
 begin
-  LaneMM_Configure('erase=0');
+  LaneMM_Configure('erase=0,debug=0');
   inherited TearDown;
 end;
 
@@ -273,6 +280,50 @@ begin
     AtMost(Resident + SparseLimit, ResidentBytes, 'resident bytes');
     FreeMem(P);
   end;
+end;
+
+// Of a block with one byte, while it grows, shrinks and is freed.
+procedure TEraseTests.UntouchedPagesStayUntouched(const Words: ShortString);
+const
+  Place = SparseSize div 16;
+var
+  P: PByte;
+  Most: NativeUInt;
+begin
+  LaneMM_Configure('erase=0');
+  LaneMM_Configure(Words);
+  LaneMM_Trim;
+  Most := ResidentBytes + SparseSize div 2;
+  P := LaneMM_GetMemAligned(SparseSize, SliceSize);
+  P[Place] := 42;
+  ReallocMem(P, SparseSize + SparseSize div 4);
+  Same(42, P[Place], 'byte of the block that has grown');
+  AtMost(Most, ResidentBytes, 'resident bytes when it has grown');
+  ReallocMem(P, SparseSize div 8);
+  Same(42, P[Place], 'byte of the block that has shrunk');
+  AtMost(Most, ResidentBytes, 'resident bytes when it has shrunk');
+  FreeMem(P);
+  AtMost(Most, ResidentBytes, 'resident bytes when it is freed');
+end;
+
+procedure TEraseTests.UntouchedPagesAreNotCopied;
+begin
+  UntouchedPagesStayUntouched('erase=free');
+end;
+
+procedure TEraseTests.UntouchedPagesAreNotCopiedInDebugMode;
+begin
+  UntouchedPagesStayUntouched('debug');
+end;
+
+procedure TEraseTests.UntouchedPagesAreNotErasedInDebugMode;
+begin
+  UntouchedPagesStayUntouched('debug,erase=free');
+end;
+
+procedure TEraseTests.UntouchedPagesAreNotErasedInDebugModeBeforeAPurge;
+begin
+  UntouchedPagesStayUntouched('debug,erase=return');
 end;
 
 procedure TEraseTests.MemoryGoesBackAsZeros;
