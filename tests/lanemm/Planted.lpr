@@ -1,7 +1,7 @@
 /// A program with a heap of known contents, for the tests of lanemm.
 //
 //   Planted held | stop | damage | overrun | leak | leakempty | leakstale | leaklist | leakgrown |
-//     leakpacked | vacant | churn | leakchurn | locked | regions [churn]
+//     leakpacked | leakdeep | inregister | vacant | churn | leakchurn | locked | regions [churn]
 //
 // Prints what it knows of itself as lines `NAME VALUE`; then `churn` and `leakchurn` go on allocating
 // in two threads, `locked` hangs for ever while it holds all locks of shards, and the others stop
@@ -9,6 +9,7 @@
 program Planted;
 
 {$mode delphi}
+{$ifdef CPUX86_64} {$asmmode intel} {$endif}
 
 uses
   LaneMM, cthreads, SysUtils, Classes, Contnrs, BaseUnix, LaneMM.Layout, LaneMM.Types, LaneMM.Stats, LaneMM.Lock;
@@ -50,6 +51,10 @@ type
   TGamma = class
     Held: TObject;
     Numbers: array[0..9] of Int64;
+  end;
+
+  TDeep = class
+    Numbers: array[0..3] of Int64;
   end;
 
   TPacked = packed record
@@ -214,6 +219,38 @@ begin
   Pair[1].Held := Pair[0].Held;
 end;
 
+// Forgets an object whose address stays in a part of the stack that is not in use any more.
+procedure LeakDeep;
+var
+  Words: array[0..8191] of TDeep;
+  Index: Integer;
+begin
+  Words[0] := TDeep.Create;
+  for Index := 1 to High(Words) do
+    Words[Index] := Words[Index - 1];
+end;
+
+{$ifdef CPUX86_64}
+// Stops while a register alone has the address P: the 128 bytes below the stack pointer are zeros.
+procedure StopWith(P: TObject); assembler; nostackframe;
+asm
+  mov r8, rdi
+  xor eax, eax
+  mov ecx, 40
+@Clear:
+  push rax
+  dec ecx
+  jnz @Clear
+  add rsp, 320
+  mov eax, 39     // getpid
+  syscall
+  mov edi, eax
+  mov esi, SIGSTOP
+  mov eax, 62     // kill
+  syscall
+end;
+{$endif}
+
 // Forgets a list of objects.
 procedure LeakList;
 var
@@ -359,6 +396,8 @@ begin
     LeakStale;
   if Command = 'leakpacked' then
     HoldPacked;
+  if Command = 'leakdeep' then
+    LeakDeep;
   if Command = 'leaklist' then
     LeakList;
   if Command = 'leakgrown' then
@@ -388,5 +427,9 @@ begin
   end;
   if Command = 'locked' then
     HoldLocks;
+  {$ifdef CPUX86_64}
+  if Command = 'inregister' then
+    StopWith(TDeep.Create);
+  {$endif}
   fpKill(fpGetPid, SIGSTOP);
 end.

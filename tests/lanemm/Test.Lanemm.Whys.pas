@@ -17,6 +17,8 @@ type
     procedure AWayGoesThroughPackedRecords;
     procedure APackedRecordIsAHolder;
     procedure AnAddressHasItsLinks;
+    procedure WhatOnlyAnEndedRoutineHeldIsALeak;
+    procedure WhatOnlyARegisterHoldsIsNoLeak;
     procedure WhatAloneHoldsMemoryIsATree;
     procedure WhatNothingLeadsToIsInTheTree;
     procedure TheTreeIsAReport;
@@ -73,6 +75,25 @@ begin
   CallWell(Format('why %d $%x', [Planted.Id, Planted.Number('alpha')]));
   CheckEquals('variable PLANTED.ALPHAS'#10'-> Planted.TAlpha at $'
     + LowerCase(HexStr(Planted.Number('alpha'), 12)) + #10, Printed);
+end;
+
+// The words of a routine that has ended lie below the stack pointer.
+procedure TWhyTests.WhatOnlyAnEndedRoutineHeldIsALeak;
+begin
+  StartAndStop('./Planted leakdeep', '');
+  CallWell(Format('why %d TDeep', [Planted.Id]));
+  Has('           1        48 B  nothing'#10, Printed);
+  CallWell(Format('report %d leaks', [Planted.Id]));
+  Has('Planted.TDeep', Printed);
+end;
+
+procedure TWhyTests.WhatOnlyARegisterHoldsIsNoLeak;
+begin
+  StartAndStop('./Planted inregister', '');
+  CallWell(Format('why %d TDeep', [Planted.Id]));
+  Has('           1        48 B  register -> Planted.TDeep'#10, Printed);
+  CallWell(Format('report %d leaks', [Planted.Id]));
+  HasNot('Planted.TDeep', Printed);
 end;
 
 // The data are held by two objects of an array: by none of them alone.

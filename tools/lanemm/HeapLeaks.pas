@@ -107,7 +107,6 @@ type
     procedure AddBlock(const Block: TBlockFound);
     procedure EndItems;
     procedure CollectBlocks;
-    procedure MarkRegion(Region: PRegion; const Registers: TArray<TRegisters>);
     procedure MarkRoots(const Registers: TArray<TRegisters>);
     procedure MarkOthers(Known: TAddressSet);
     function LeakAt(const Block: TBlockFound; out Index: Integer): Boolean;
@@ -221,45 +220,19 @@ end;
 
 // ---------------------------------------------------------------------------- what the program reaches
 
-// Returns whether what lies before the region cannot be read: the guard below a stack.
-function HasGuard(Target: TTarget; Region: PRegion): Boolean;
-var
-  Before: PRegion;
-begin
-  Before := Target.FindRegion(Region^.First - 1);
-  Result := (Before = nil) or not Before^.IsReadable;
-end;
-
-procedure TLook.MarkRegion(Region: PRegion; const Registers: TArray<TRegisters>);
-const
-  RedZone = 128; // bytes below the stack pointer that a routine may use
-var
-  Each: TRegisters;
-  First, Stack: UInt64;
-  Part: TRange;
-begin
-  First := Region^.First;
-  for Each in Registers do
-  begin
-    Stack := Each[StackRegister] - RedZone;
-    if (Stack > First) and (Stack < Region^.Limit) and HasGuard(Image.Target, Region) then
-      First := Stack and not UInt64(SizeOf(UInt64) - 1);
-  end;
-  for Part in PartsOutside(Own, First, Image.Target.ReadableLimit(Region)) do
-    RetainersMark(Snapshot, Part.First, Part.Limit, nsRunning);
-end;
-
 procedure TLook.MarkRoots(const Registers: TArray<TRegisters>);
 var
   Region: PRegion;
   Index: Integer;
+  Part: TRange;
 begin
   for Index := 0 to Image.Target.RegionCount - 1 do
   begin
     Region := Image.Target.Regions[Index];
-    if Region^.IsReadable and (Region^.IsWritable or (Region^.Module <> '') and not Region^.IsCode)
-      and not Region^.Path.StartsWith('/dev/') then
-      MarkRegion(Region, Registers);
+    if IsOfProgram(Region) then
+      for Part in PartsOutside(Own, FirstInUse(Image.Target, Region, Registers),
+        Image.Target.ReadableLimit(Region)) do
+        RetainersMark(Snapshot, Part.First, Part.Limit, nsRunning);
   end;
 end;
 

@@ -1,4 +1,5 @@
-/// The memory that LaneMM has taken for itself in a target: what is there are no pointers of the program.
+/// The memory of a target outside of its heap: where words are pointers of the program, and what LaneMM
+/// has taken for itself, where they are not.
 unit HeapRanges;
 
 {$mode delphi}{$H+}
@@ -7,7 +8,7 @@ unit HeapRanges;
 interface
 
 uses
-  HeapImages;
+  Targets, HeapImages;
 
 type
   /// Addresses.
@@ -20,11 +21,16 @@ type
 function OwnRanges(Image: THeapImage): TRanges;
 /// Returns what is in none of Own of the memory from First up to Limit.
 function PartsOutside(const Own: TRanges; First, Limit: UInt64): TRanges;
+/// Returns whether the region has variables, stacks or other words of the program.
+function IsOfProgram(Region: PRegion): Boolean;
+/// Returns the first address of a region that is in use: that of a stack by the stack pointer, if
+/// Registers has those of its thread.
+function FirstInUse(Target: TTarget; Region: PRegion; const Registers: TArray<TRegisters>): UInt64;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Os;
+  SysUtils, LaneMM.Layout, LaneMM.Types, LaneMM.Os;
 
 // Adds a range, in the order of address.
 procedure AddRange(var Ranges: TRanges; First, Size: UInt64);
@@ -94,6 +100,38 @@ begin
     end;
   if First < Limit then
     AddRange(Result, First, Limit - First);
+end;
+
+function IsOfProgram(Region: PRegion): Boolean;
+begin
+  Result := Region^.IsReadable
+    and (Region^.IsWritable or (Region^.Module <> '') and not Region^.IsCode)
+    and not Region^.Path.StartsWith('/dev/');
+end;
+
+// Returns whether what lies before the region cannot be read: the guard below a stack.
+function HasGuard(Target: TTarget; Region: PRegion): Boolean;
+var
+  Before: PRegion;
+begin
+  Before := Target.FindRegion(Region^.First - 1);
+  Result := (Before = nil) or not Before^.IsReadable;
+end;
+
+function FirstInUse(Target: TTarget; Region: PRegion; const Registers: TArray<TRegisters>): UInt64;
+const
+  RedZone = 128; // bytes below the stack pointer that a routine may use
+var
+  Each: TRegisters;
+  Stack: UInt64;
+begin
+  Result := Region^.First;
+  for Each in Registers do
+  begin
+    Stack := Each[StackRegister] - RedZone;
+    if (Stack > Result) and (Stack < Region^.Limit) and HasGuard(Target, Region) then
+      Result := Stack and not UInt64(SizeOf(UInt64) - 1);
+  end;
 end;
 
 end.

@@ -3,8 +3,8 @@
 //
 // A breadth-first search over all blocks in use, in which each word that holds an address in a block
 // counts as a pointer; then one at any byte, as in packed records, where there are blocks that no
-// aligned one leads to. Variables come first: what they lead to is not looked for from stacks. Each
-// block has one way, so that nothing counts twice; there may be others.
+// aligned one leads to. Variables come first: what they lead to is not looked for from stacks and
+// registers. Each block has one way, so that nothing counts twice; there may be others.
 unit HeapWhys;
 
 {$mode delphi}{$H+}
@@ -56,6 +56,7 @@ type
   TWhys = class
   private
     Image: THeapImage;
+    Registers: TArray<TRegisters>; // of all threads; nil: unknown
     Count: Integer;               // of Blocks
     Queue: array of Integer;      // blocks that were reached, in that order
     QueueCount, Followed: Integer;
@@ -77,6 +78,7 @@ type
     procedure See(Word, Place: UInt64; From: Integer);
     procedure SeeRange(First, Limit: UInt64; From: Integer);
     procedure SeeRegions(OfModules: Boolean);
+    procedure SeeRegisters;
     procedure FollowAll;
     procedure SeeAll(OfModules: Boolean);
     function NumberOf(const Name: string): Integer;
@@ -90,7 +92,8 @@ type
   public
     /// All blocks in use, by address.
     Blocks: array of TReached;
-    constructor Create(Heap: THeapImage);
+    /// TheRegisters are those of all threads; nil: the target runs, or they are unknown.
+    constructor Create(Heap: THeapImage; const TheRegisters: TArray<TRegisters>);
     destructor Destroy; override;
     /// Returns the number of the block at an address; -1: none.
     property BlockAt[Word: UInt64]: Integer read Find;
@@ -113,6 +116,7 @@ uses
 
 const
   Unreached = Low(Integer);
+  NoPlace = 0; // of a word in a register
   Nothing = 'nothing';
   DataLink = 'data';
 
@@ -137,12 +141,13 @@ begin
   Inc(Count);
 end;
 
-constructor TWhys.Create(Heap: THeapImage);
+constructor TWhys.Create(Heap: THeapImage; const TheRegisters: TArray<TRegisters>);
 var
   Walker: TWalker;
 begin
   inherited Create;
   Image := Heap;
+  Registers := TheRegisters;
   Names := TList<string>.Create;
   Numbers := TDictionary<string, Integer>.Create;
   Links := TList<TLink>.Create;
@@ -275,11 +280,21 @@ begin
   for Index := 0 to Image.Target.RegionCount - 1 do
   begin
     Region := Image.Target.Regions[Index];
-    if Region^.IsReadable and Region^.IsWritable and ((Region^.Module <> '') = OfModules)
-      and not Region^.Path.StartsWith('/dev/') then
-      for Part in PartsOutside(Own, Region^.First, Image.Target.ReadableLimit(Region)) do
+    if IsOfProgram(Region) and ((Region^.Module <> '') = OfModules) then
+      for Part in PartsOutside(Own, FirstInUse(Image.Target, Region, Registers),
+        Image.Target.ReadableLimit(Region)) do
         SeeRange(Part.First, Part.Limit, -1);
   end;
+end;
+
+procedure TWhys.SeeRegisters;
+var
+  Each: TRegisters;
+  Word: UInt64;
+begin
+  for Each in Registers do
+    for Word in Each do
+      See(Word, NoPlace, -1);
 end;
 
 procedure TWhys.FollowAll;
@@ -296,7 +311,7 @@ begin
   end;
 end;
 
-// Sees variables, or all other memory, and what they lead to: then, for blocks that no aligned word leads
+// Sees variables, or all other memory and registers, and what they lead to: then, for blocks that no aligned word leads
 // to, also words at any byte, as in packed records.
 procedure TWhys.SeeAll(OfModules: Boolean);
 var
@@ -306,6 +321,8 @@ begin
   Aligned := Count;
   Seen := swAligned;
   SeeRegions(OfModules);
+  if not OfModules then
+    SeeRegisters;
   FollowAll;
   if QueueCount = Count then
     Exit;
@@ -332,6 +349,8 @@ function TWhys.RootText(Place: UInt64): string;
 var
   Region: PRegion;
 begin
+  if Place = NoPlace then
+    Exit('register');
   Result := Symbols.VariableAt(Place);
   if Result <> '' then
     Exit('variable ' + Result);
@@ -386,7 +405,8 @@ var
   Index, Each: Integer;
 begin
   for Place in Roots do
-    Symbols.AddVariable(Place);
+    if Place <> NoPlace then
+      Symbols.AddVariable(Place);
   Symbols.Resolve;
   Links.Add(Default(TLink));
   for Index := 0 to QueueCount - 1 do

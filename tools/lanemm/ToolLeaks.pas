@@ -6,8 +6,11 @@ unit ToolLeaks;
 interface
 
 uses
-  ToolCommands, ToolOpen, HeapLeaks;
+  ToolCommands, ToolOpen, Targets, ProcessPauses, HeapLeaks;
 
+/// Pauses a process if `--pause` asks for that, and one that is stopped: it stays as it is. Nil for one
+/// that runs, and for a core file. Registers are those of all threads, nil if they are unknown.
+function PauseFor(Opened: TOpened; Arguments: TArguments; out Registers: TArray<TRegisters>): TPause;
 /// Shows the leaks of the process, or the core file, that the first word names.
 procedure ShowLeaks(Arguments: TArguments);
 /// Writes leaks, or a tree of that form, as JSON of a leak report.
@@ -18,16 +21,19 @@ procedure WriteLeaksPage(Opened: TOpened; const Leaks: TLeaks; const Topic: stri
 implementation
 
 uses
-  SysUtils, fpJson, LaneMM.Text, LaneMM.Html, Targets, ProcessPauses, HeapJson, HeapText;
+  SysUtils, fpJson, LaneMM.Text, LaneMM.Html, HeapJson, HeapText;
 
-// Pauses a process if that was asked for, and one that is stopped, for its registers: it stays as it
-// is. Nil for one that runs, and for a core file.
-function PauseFor(Target: TTarget; Arguments: TArguments): TPause;
+function PauseFor(Opened: TOpened; Arguments: TArguments; out Registers: TArray<TRegisters>): TPause;
 begin
   Result := nil;
-  if (Target is TProcessTarget)
-    and (Arguments.Has('pause') or IsStopped(Target.ProcessId)) then
-    Result := TPause.Create(Target.ProcessId);
+  Registers := Opened.Target.Registers;
+  if not (Opened.Target is TProcessTarget)
+    or not (Arguments.Has('pause') or IsStopped(Opened.Target.ProcessId)) then
+    Exit;
+  Result := TPause.Create(Opened.Target.ProcessId);
+  Registers := Result.Registers;
+  Opened.Target.RefreshRegions;
+  Opened.Image.Refresh;
 end;
 
 procedure WriteLimits(const Leaks: TLeaks);
@@ -71,20 +77,14 @@ procedure ShowLeaks(Arguments: TArguments);
 var
   Opened: TOpened;
   Pause: TPause;
+  Registers: TArray<TRegisters>;
   Leaks: TLeaks;
 begin
   Pause := nil;
   Opened := OpenHeap(Arguments);
   try
-    Pause := PauseFor(Opened.Target, Arguments);
-    if Pause <> nil then
-    begin
-      Opened.Target.RefreshRegions;
-      Opened.Image.Refresh;
-      Leaks := FindLeaks(Opened.Image, Pause.Registers);
-    end
-    else
-      Leaks := FindLeaks(Opened.Image, Opened.Target.Registers);
+    Pause := PauseFor(Opened, Arguments, Registers);
+    Leaks := FindLeaks(Opened.Image, Registers);
     FreeAndNil(Pause);
     Opened.Target.CheckThere;
     WriteLimits(Leaks);

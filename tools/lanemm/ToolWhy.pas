@@ -33,7 +33,8 @@ const
 implementation
 
 uses
-  SysUtils, HeapWhys, HeapHeld, HeapLeaks, HeapJson, ToolLeaks, ToolOpen, ToolText;
+  SysUtils, Targets, ProcessPauses, HeapWhys, HeapHeld, HeapLeaks, HeapJson, ToolLeaks, ToolOpen,
+  ToolText;
 
 procedure WriteBlock(Whys: TWhys; Address: UInt64);
 var
@@ -119,20 +120,26 @@ end;
 procedure RunWhy(Arguments: TArguments);
 var
   Opened: TOpened;
+  Pause: TPause;
+  Registers: TArray<TRegisters>;
   Whys: TWhys;
 begin
   if (Arguments.Words.Count > 1) and (Arguments.Has('json') or Arguments.Has('html')) then
     raise ETool.Create(ecUsage, '--json and --html are for all memory: without `%s`', [Arguments.Words[1]]);
   Whys := nil;
+  Pause := nil;
   Opened := OpenHeap(Arguments);
   try
-    Whys := TWhys.Create(Opened.Image);
+    Pause := PauseFor(Opened, Arguments, Registers);
+    Whys := TWhys.Create(Opened.Image, Registers);
+    FreeAndNil(Pause);
     Opened.Target.CheckThere;
     if Arguments.Words.Count > 1 then
       WriteWhy(Whys, Arguments.Words[1], Arguments.Number('most', 20, 0))
     else
       WriteTree(Opened, Arguments, Whys.Holdings);
   finally
+    Pause.Free;
     Whys.Free;
     Opened.Free;
   end;
