@@ -3,6 +3,7 @@
  *                     written
  *   altstack BYTES fault    reads a freed block; its handler of faults looks at those bytes, and ends it
  *   altstack BYTES N        sends signal N to a thread whose own stack has so many bytes
+ *   altstack BYTES leaves   the first, in a new namespace of shared memory of a new one
  *   altstack BYTES exit     such a thread leaks blocks, and ends the program
  *   altstack BYTES limit    such a thread allocates until that fails
  *   altstack daemon   ends after it has started a child process that closes all files, and says its number
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,7 +126,10 @@ int main(int count, char **arguments) {
     return run_thread(size, leak, 0);
   if (count > 2 && strcmp(arguments[2], "limit") == 0)
     return run_thread(size, take_all, 0);
-  if (count > 2)
+  if (count > 2 && strcmp(arguments[2], "leaves") == 0) {
+    if (unshare(CLONE_NEWIPC) != 0 || unshare(CLONE_NEWIPC) != 0)
+      return 2;
+  } else if (count > 2)
     return run_thread(size, wait_here, atoi(arguments[2]));
   if (size > 0)
     area = take_stack(size);

@@ -217,6 +217,18 @@ answers 'a daemon that closes all files' 0 'used ' do "$daemon" status
 answers 'a daemon that closes all files: a report' 0 '' report "$daemon" inuse
 kill "$daemon"
 stop
+if unshare --ipc true 2> "$out/errors"; then
+  start env "LD_PRELOAD=$preload" "$out/altstack" 8192 leaves
+  answers 'a program that has left its namespace of shared memory' 0 'used ' do $pid status
+  answers 'it is seen from outside' 0 "^ *$pid " ps
+  stop
+  # From a third namespace: the page is opened as the file of its mapping.
+  start env "LD_PRELOAD=$preload" unshare --ipc "$out/altstack" 8192 leaves
+  answers 'one that had left for another before' 0 'used ' do $pid status
+  stop
+else
+  echo 'namespaces of shared memory: skipped: this machine lets none be made'
+fi
 start env "LD_PRELOAD=$preload" bash -c '( echo ready; read line; exit 0 ); exit $?'
 child=$(cat /proc/$pid/task/$pid/children)
 answers 'a child process' 0 'used ' do "${child% }" status

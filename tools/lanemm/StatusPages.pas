@@ -24,8 +24,10 @@ type
 function PageEngines(Target: TTarget): TArray<UInt64>;
 /// Returns the numbers of the segments of shared memory that the process maps and that may be pages.
 function PageSegments(ProcessId: Integer): TArray<Integer>;
-/// Maps a segment that the process has; ShmRdOnly: for reading. Nil when the system refuses.
+/// Maps a segment that the process has; ShmRdOnly: for reading. Nil when the system refuses. Ends
+/// with UnmapSegment.
 function MapSegment(ProcessId, Segment, Flags: Integer): PStatusPage;
+procedure UnmapSegment(Page: PStatusPage);
 /// Returns the pages that the process has. Needs the right to read its list of mappings only, not
 /// that to read its memory. Empty when it has none, or the system refuses.
 function OpenPages(ProcessId: Integer): TPageCopies;
@@ -100,10 +102,12 @@ end;
 
 // ---------------------------------------------------------------------------- segments
 
-function PageSegments(ProcessId: Integer): TArray<Integer>;
-const
-  Rights = 1;
-  Number = 4; // where a file has that of its inode
+type
+  // The fields of a line of maps.
+  TMapsField = (mfRange, mfRights, mfOffset, mfDevice, mfInode);
+
+// Returns the fields of the mappings that may be pages.
+function PageMappings(ProcessId: Integer): TArray<TStringArray>;
 var
   Line: string;
   Fields: TStringArray;
@@ -114,9 +118,18 @@ begin
     if Pos(' ' + PageMapping, Line) = 0 then
       Continue;
     Fields := Line.Split([' '], TStringSplitOptions.ExcludeEmpty);
-    if Fields[Rights] = 'rw-s' then
-      Insert(StrToInt(Fields[Number]), Result, Length(Result));
+    if Fields[Ord(mfRights)] = 'rw-s' then
+      Insert(Fields, Result, Length(Result));
   end;
+end;
+
+function PageSegments(ProcessId: Integer): TArray<Integer>;
+var
+  Fields: TStringArray;
+begin
+  Result := nil;
+  for Fields in PageMappings(ProcessId) do
+    Insert(StrToInt(Fields[Ord(mfInode)]), Result, Length(Result));
 end;
 
 // Goes to the namespace of segments that the file of /proc stands for.
@@ -126,6 +139,44 @@ const
   OfIpc = $8000000;
 begin
   do_syscall(EnterCall, Handle, OfIpc);
+end;
+
+// Returns whether the process made a segment of this number here: it may have left for a namespace of
+// its own since.
+function IsMadeHere(ProcessId, Segment: Integer): Boolean;
+var
+  State: TShmid_ds;
+begin
+  Result := (shmctl(Segment, IPC_STAT, @State) = 0) and (State.shm_cpid = ProcessId);
+end;
+
+// Maps a segment by the file of its mapping, which root may open wherever the segment was made.
+function MapFile(ProcessId, Segment, Flags: Integer): PStatusPage;
+const
+  Access: array[Boolean] of Integer = (O_RDWR, O_RDONLY);
+  Rights: array[Boolean] of Integer = (PROT_READ or PROT_WRITE, PROT_READ);
+var
+  Fields: TStringArray;
+  Handle: THandle;
+begin
+  Result := nil;
+  for Fields in PageMappings(ProcessId) do
+    if Fields[Ord(mfInode)] = IntToStr(Segment) then
+    begin
+      Handle := fpOpen(Format('/proc/%d/map_files/%s', [ProcessId, Fields[Ord(mfRange)]]),
+        Access[Flags = SHM_RDONLY]);
+      if Handle < 0 then
+        Continue;
+      Result := fpMMap(nil, SizeOf(TStatusPage), Rights[Flags = SHM_RDONLY], MAP_SHARED, Handle, 0);
+      fpClose(Handle);
+      if Result = MAP_FAILED then
+        Result := nil;
+    end;
+end;
+
+procedure UnmapSegment(Page: PStatusPage);
+begin
+  fpMUnmap(Page, SizeOf(TStatusPage));
 end;
 
 // The segments of a container have numbers of their own; root may go there.
@@ -140,7 +191,7 @@ begin
   Back := 0;
   There := 0;
   Theirs := Format('/proc/%d/ns/ipc', [ProcessId]);
-  IsForeign := fpReadLink(Theirs) <> fpReadLink(Own);
+  IsForeign := (fpReadLink(Theirs) <> fpReadLink(Own)) and not IsMadeHere(ProcessId, Segment);
   if IsForeign then
   begin
     Back := FileOpen(Own, fmOpenRead or fmShareDenyNone);
@@ -156,6 +207,8 @@ begin
     Result := nil;
   if There > 0 then
     EnterNamespace(Back);
+  if Result = nil then
+    Result := MapFile(ProcessId, Segment, Flags);
 end;
 
 // Copies the page until its number is the same before and after; a process that was stopped while it
@@ -192,7 +245,7 @@ begin
   if Page = nil then
     Exit(False);
   CopyPage(Page, Copy);
-  shmdt(Page);
+  UnmapSegment(Page);
   Copy.IsParents := Copy.Page.Head.ProcessId <> UInt64(OwnNumber(ProcessId));
   Result := IsPage(Copy.Page);
 end;

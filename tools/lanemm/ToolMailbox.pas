@@ -133,7 +133,7 @@ begin
     Exit;
   InterlockedCompareExchange(Page^.Mailbox.Client, 0, GetProcessID);
   Robust.Pending := nil;
-  shmdt(Page);
+  UnmapSegment(Page);
   Page := nil;
 end;
 
