@@ -149,12 +149,25 @@ begin
   Answer := ErrorOfFree(Victim);
 end;
 
+// Returns the blocks in use of the span that P lies in; 0 in other memory.
+function UsedBeside(P: Pointer): NativeUInt;
+var
+  Span: PSpan;
+begin
+  Result := 0;
+  Span := BlockSpan(P);
+  if (Span <> nil) and (Span^.Kind = skBlocks) then
+    Result := SpanUsedCount(Span);
+end;
+
 procedure TBlocksPointersTests.Refuses(P: Pointer; const What: string);
 var
-  Before: NativeUInt;
+  Before, Beside: NativeUInt;
 begin
   Before := UsedBytes;
+  Beside := UsedBeside(P);
   Same(InvalidPointer, ErrorOfFree(P), What);
+  Same(Beside, UsedBeside(P), 'blocks in use beside it');
   Same(Before, UsedBytes, 'bytes in use');
 end;
 

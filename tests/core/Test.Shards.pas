@@ -735,24 +735,29 @@ end;
 
 procedure TShardsTests.ScarceAddressesTakeTheRunThatFits;
 const
-  Length = 100;
+  RunSlices = 100;
 var
+  Spans: TSpans;
   Before, Warm, Between, Cold, Behind: PSpan; // a free run of another test would join them
+  Index: Integer;
 begin
+  TakeFreeRuns(RunSlices, Spans); // one of these might fit as well
   Before := TakeNew(1);
-  Warm := TakeNew(Length + 1);
+  Warm := TakeNew(RunSlices + 1);
   Between := TakeNew(1);
-  Cold := TakeNew(Length);
+  Cold := TakeNew(RunSlices);
   Behind := TakeNew(1);
   ShardsRelease(Warm);
   ShardsReleaseZero(Cold);
-  AssertTrue('the cold run', TakeSaving(Length) = Cold);
-  AssertTrue('the warm run', TakeSaving(Length) = Warm);
+  AssertTrue('the cold run', TakeSaving(RunSlices) = Cold);
+  AssertTrue('the warm run', TakeSaving(RunSlices) = Warm);
   ShardsReleaseZero(Cold);
   ShardsRelease(Warm);
   ShardsRelease(Before);
   ShardsRelease(Between);
   ShardsRelease(Behind);
+  for Index := 0 to High(Spans) do
+    ShardsRelease(Spans[Index]);
 end;
 
 procedure TShardsTests.TakeNeverWaits;
