@@ -4,7 +4,9 @@
 // Invariants: few blocks come from it: those of code that looks malloc up in libc itself. Only what
 //             has the header of a block, in memory of the right kind, is passed on: in the area of
 //             brk for the main arena, in an aligned heap that leads to its arena for the others, at
-//             the start of a page for a block with a mapping of its own. libc checks the rest.
+//             the start of a page for a block with a mapping of its own. libc checks the rest. The
+//             libc of another name space (dlmopen) has the area of brk not: there a block of the
+//             main arena is in memory without a name, and the next block says that it is in use.
 // Limits:     a main arena that goes on outside of the area of brk, and heaps larger than 64 MB
 //             (tunable glibc.malloc.hugetlb), are not recognized; nor is a malloc of another kind.
 // Callers:    any thread.
@@ -22,6 +24,7 @@ type
   /// The routines of libc's malloc that blocks go back to.
   TLibc = record
     IsFound: Boolean;                              //< racy    the other fields are set
+    IsOfProgram: Boolean;                          //< const   it is in the program's name space
     Names: TNames;                                 //< const   its exported names
     Malloc: function(Size: NativeUInt): Pointer; cdecl; //< const  its malloc
     Free: procedure(P: Pointer); cdecl;            //< const   its free
@@ -67,13 +70,16 @@ type
   end;
   PHeapInfo = ^THeapInfo;
 
-// Of the modules, only libc has this name.
+// Of the modules, only libc has this name. The program is the first one in its name space; Context
+// is whether it was visited.
 function LookAt(Module: PModule; Size: NativeUInt; Context: Pointer): LongInt; cdecl;
 var
   Names: TNames;
   Malloc, Free, UsableSize: PSymbol;
 begin
   Result := 0;
+  if ModuleIsProgram(Module) then
+    PBoolean(Context)^ := True;
   NamesOpen(Module, Names);
   if NamesFind(Names, 'gnu_get_libc_version') = nil then
     Exit;
@@ -83,6 +89,7 @@ begin
   if (Malloc = nil) or (Free = nil) or (UsableSize = nil) then
     Exit;
   Libc.Names := Names;
+  Libc.IsOfProgram := PBoolean(Context)^;
   @Libc.Malloc := Pointer(Names.Base + Malloc^.Value);
   @Libc.Free := Pointer(Names.Base + Free^.Value);
   @Libc.UsableSize := Pointer(Names.Base + UsableSize^.Value);
@@ -91,9 +98,12 @@ begin
 end;
 
 function LibcFind: Boolean;
+var
+  HasProgram: Boolean;
 begin
+  HasProgram := False;
   if not Libc.IsFound then
-    ModulesVisit(LookAt, nil);
+    ModulesVisit(LookAt, @HasProgram);
   Result := Libc.IsFound;
 end;
 
@@ -109,6 +119,15 @@ const
   Name = '[heap]';
 begin
   Result := CompareByte(Mapping.Path, PAnsiChar(Name)^, Length(Name) + 1) = 0;
+end;
+
+// Returns whether the header of the next block says that one in use ends there.
+function IsBehindUsed(Next: PHeader; const Mapping: TOsMapping): Boolean;
+const
+  FollowsUsed = 1;
+begin
+  Result := (Mapping.Path[0] = #0) and IsIn(Mapping, NativeUInt(Next), SizeOf(THeader))
+    and (Next^.Size and (BlockAlignment - 1) = FollowsUsed) and (Next^.Size > HeaderSize);
 end;
 
 // Returns the arena that the heap around Address belongs to; 0 if none can be read.
@@ -161,7 +180,8 @@ begin
   if (Size < LeastSize) or (Size and (BlockAlignment - 1) <> 0) then
     Exit;
   case Header.Size and KindBits of
-    0: Result := IsOfBrk(Mapping) and IsIn(Mapping, Address, Size);
+    0: Result := IsIn(Mapping, Address, Size) and (IsOfBrk(Mapping) or not Libc.IsOfProgram
+      and IsBehindUsed(PHeader(Address - HeaderSize + Size), Mapping));
     IsOfThreadArena: Result := IsInThreadArena(Address);
     HasMapping: Result := HasOwnMapping(Header, Address, Mapping);
   end;
