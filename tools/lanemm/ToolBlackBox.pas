@@ -17,7 +17,7 @@ const
   BlackBoxCommand: TCommand = (
     Name: 'blackbox';
     Usage: 'BOX [FILE|FOLDER...]';
-    Help: 'Says what a killed process held, from its black box';
+    Help: 'Shows what a killed process held, from its black box';
     Details: '  --json  the last state and the last events'#10
       + '  --html  a page for a browser, in one file'#10
       + 'BOX is the file that `LANEMM=blackbox` leaves: PROGRAM.PID.lanebox. Lines come from the'#10

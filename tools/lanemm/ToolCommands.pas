@@ -99,7 +99,7 @@ uses
 
 const
   Head = 'lanemm COMMAND [ARGUMENTS]: looks at programs that run on LaneMM.'#10;
-  Foot = #10'`lanemm COMMAND --help` tells more, `lanemm --version` the version. Exit codes:'#10
+  Foot = #10'`lanemm COMMAND --help` prints more, `lanemm --version` the version. Exit codes:'#10
     + '0 done, 1 failed, 2 wrong arguments, 3 no such process, 4 not on LaneMM,'#10
     + '5 not permitted, 6 another version of LaneMM, 7 a damaged file,'#10
     + '8 grown by more than --fail-over.';
@@ -109,7 +109,7 @@ function Instead(const Name, Usual: string): string;
 begin
   Result := Usual;
   if IndexStr(Name, ReportKinds) >= 0 then
-    Result := Format('`lanemm report PID %s` reports that, `lanemm report --help` tells more',
+    Result := Format('`lanemm report PID %s` reports that, see `lanemm report --help`',
       [Name]);
 end;
 
@@ -319,7 +319,7 @@ begin
     if Arguments.Has('help') then
       ShowCommandHelp(Command)
     else if Arguments.Words.Count > Command.MostWords then
-      raise ETool.Create(ecUsage, '`%s` is one word too many; `lanemm %s --help` tells more',
+      raise ETool.Create(ecUsage, '`%s` is one word too many; see `lanemm %s --help`',
         [Arguments.Words[Command.MostWords], Command.Name])
     else
       Command.Run(Arguments);

@@ -18,8 +18,8 @@ const
     Name: 'dhat';
     Usage: 'PROFILE';
     Help: 'Writes a profile as a file of DHAT, for valgrind''s viewer';
-    Details: 'PROFILE is a page or JSON of `profile,json`, `profile,html`, or `lanemm report PID profile'#10
-      + '--json`. Valgrind''s dh_view.html opens what is written: lanemm dhat P.json > dhat.out'#10;
+    Details: 'PROFILE is a file of `profile,json` or `profile,html`, or of `lanemm report PID profile'#10
+      + '--json`. Valgrind''s dh_view.html opens the result: lanemm dhat P.json > dhat.out'#10;
     Options: '';
     MostWords: 1;
     Run: RunDhat);

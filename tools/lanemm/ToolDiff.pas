@@ -20,14 +20,14 @@ const
     Details: '  --most=N      at most N lines, 20 by default; 0: all'#10
       + '  --value=NAME  the values of a profile: inuse_space, alloc_space, ...'#10
       + '  --folded      stacks with both amounts, the input of a difference flame graph'#10
-      + '  --format=NAME text, markdown, or junit: a test case that too much growth fails'#10
+      + '  --format=NAME text, markdown, or junit: a test case, failed by too much growth'#10
       + '  --fail-over=N exit code 8 if the sum grew by more than N bytes (or 64K, 2M, 1G), or by'#10
       + '                more than N percent (5%)'#10
-      + '  --each        also if one name grew by more than that'#10#10
-      + 'The files have one kind of names: contents of blocks, of JSON of `lanemm state PID'#10
-      + '--contents --json` or of an in-use report; leaks, of JSON or pages of leak reports; size'#10
-      + 'classes, of JSON of `lanemm state PID --json`; or call sites, of profiles as pages,'#10
-      + 'JSON, folded stacks, or for pprof.'#10;
+      + '  --each        exit code 8 also if a single name grew by more than that'#10#10
+      + 'Both files must be of one kind: contents of blocks (JSON of `lanemm state PID --contents'#10
+      + '--json`, or of an in-use report), leaks (JSON or pages of leak reports), size classes'#10
+      + '(JSON of `lanemm state PID --json`), or call sites (profiles as pages, JSON, folded'#10
+      + 'stacks, or for pprof).'#10;
     Options: 'most: value: folded format: fail-over: each';
     MostWords: 2;
     Run: RunDiff);

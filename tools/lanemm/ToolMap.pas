@@ -20,7 +20,7 @@ const
       + '  --by=class   the size of its blocks'#10
       + '  --by=thread  the thread that owns it'#10
       + '  --svg=FILE   writes the picture as SVG; to stdout without FILE'#10
-      + '  --plain      no colours, also on a terminal; --colour: always'#10
+      + '  --plain      no colours, even on a terminal; --colour: always'#10
       + '  --width=N    columns, 22 or more'#10
       + '  --copy=N     the Nth copy of LaneMM of a process with several'#10#10
       + 'FILE is a core file.'#10;

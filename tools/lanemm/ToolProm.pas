@@ -17,7 +17,7 @@ const
     Usage: '[PID] [--output=FILE]';
     Help: 'Writes metrics as Prometheus text';
     Details: '  --output=FILE  replaces FILE as a whole, as the textfile collector needs it;'#10
-      + '                 a pipe or a device is written to'#10
+      + '                 FILE may also be a pipe or a device'#10
       + '  --copy=N       the Nth copy of LaneMM of a process with several'#10#10
       + 'Without PID: all processes on LaneMM. The labels are pid and program, size for the'#10
       + 'size classes, and region for the regions, which are summed up by name: the 100 largest,'#10

@@ -18,7 +18,7 @@ const
     Name: 'ps';
     Usage: '[--dead FOLDER]';
     Help: 'Lists the processes that run on LaneMM';
-    Details: 'Used are the blocks in use, committed is the memory held from the system for them.'#10
+    Details: 'Used is the size of the blocks in use, committed what the heap has from the system.'#10
       + 'A process whose memory you may not read is asked to write its totals to its status'#10
       + 'page: a star marks these, with their age if it does not answer.'#10
       + '  --dead FOLDER  the black boxes there whose processes have ended, see `lanemm blackbox`'#10;

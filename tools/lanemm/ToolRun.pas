@@ -17,9 +17,9 @@ const
     Usage: '[WORDS] PROGRAM [ARGUMENTS...]';
     Help: 'Starts a program on LaneMM';
     Details:
-      'WORDS, settings as in the variable LANEMM, are added to it. A program that has LaneMM'#10
-      + 'inside gets them alone; any other one gets liblanemm.so through LD_PRELOAD: that of'#10
-      + 'the variable LIBLANEMM, else one beside lanemm or in a folder for libraries.'#10;
+      'WORDS, settings as in the variable LANEMM, are added to it. A program that contains LaneMM'#10
+      + 'needs no more; any other one is started with liblanemm.so in LD_PRELOAD: the file that'#10
+      + 'the variable LIBLANEMM names, otherwise one beside lanemm or in a folder for libraries.'#10;
     Options: '*';
     MostWords: AnyWords;
     Run: RunRun);

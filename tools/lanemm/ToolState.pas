@@ -40,7 +40,7 @@ const
     Name: 'core';
     Usage: 'FILE [PROGRAM] [OPTIONS]';
     Help: 'Shows the heap of a dead process from its core file';
-    Details: 'Contents and damage are always shown. PROGRAM is where the program is now, if not'#10
+    Details: 'Contents and damage are always shown. PROGRAM is the program''s file, if it is no longer'#10
       + 'where it was when it ran.'#10#10 + StateHelp
       + '  --copy=N     the Nth copy of LaneMM of a process with several'#10;
     Options: StateOptions;

@@ -18,8 +18,8 @@ const
     Help: 'Names routines and lines in a log of a program without debug information';
     Details: 'A frame `server+0x1f3a0` gets its routine and line from the file server.dbg,'#10
       + 'server.debug or server with debug information: one of the FILEs, or in a FOLDER, beside'#10
-      + 'the log, or here, and of the same build where the module is there, too. With `-` the log'#10
-      + 'is stdin. Frames of modules that are not found stay as they are.'#10;
+      + 'the log, or here. If the module is there, too, the file must be of the same build. With `-`'#10
+      + 'the log is read from stdin. Frames of modules that are not found stay as they are.'#10;
     Options: '';
     MostWords: AnyWords;
     Run: RunSymbolize);

@@ -25,9 +25,9 @@ const
       + '  --regions     regions alone, as many as fit; otherwise the five largest come first'#10
       + '  --copy=N      the Nth copy of LaneMM of a process with several'#10#10
       + 'Keys: c size classes, t threads, e regions; sorted by u used, b blocks, f slack, g growth, s size;'#10
-      + 'r growth from now on, space stands still, q ends.'#10
+      + 'r counts growth from now on, space pauses, q quits.'#10
       + 'p starts a profile in the process, and p again writes its page and ends it.'#10#10
-      + 'Growth is the change of used bytes since lanemm began to look. A span is a run of'#10
+      + 'Growth is the change of used bytes since lanemm started. A span is a run of'#10
       + 'pages with blocks of one size; slack is what it has beside the blocks in use.'#10
       + 'Regions of the same name share a line: their number, their sums, and the peak of memory and'#10
       + 'the limit of a single one.'#10;

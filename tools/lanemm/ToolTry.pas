@@ -20,10 +20,10 @@ const
       + '  --with=NAME=LIB  one more manager: a library to preload, such as mi=/opt/libmimalloc.so'#10
       + '  --words=WORDS    LaneMM once more, with these settings of the variable LANEMM'#10
       + '  --only=NAMES     only these, with commas between'#10
-      + '  --for=TIME       ends the program after TIME, by SIGTERM: a server'#10
-      + '  --load=COMMAND   a line for the shell that runs beside it, once it rests; TRY_PID is the'#10
-      + '                   number of the process. The time is that of the load. 30s without --for'#10
-      + '  --exit=N         the exit code of the program when it is well, 0 by default'#10
+      + '  --for=TIME       for a server: ends the program after TIME, by SIGTERM'#10
+      + '  --load=COMMAND   a shell command that runs beside the program once it rests, with its'#10
+      + '                   number in TRY_PID. The time is that of the load; --for is 30s by default'#10
+      + '  --exit=N         the exit code of a run without a failure, 0 by default'#10
       + '  --output=FILE    writes what the program prints to FILE, not to /dev/null'#10
       + '  --json           the numbers of all runs, medians and conclusions as JSON'#10
       + '  --quiet          no progress on stderr'#10#10

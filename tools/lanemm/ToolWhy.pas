@@ -15,13 +15,13 @@ const
   WhyCommand: TCommand = (
     Name: 'why';
     Usage: 'PID|FILE [CLASS|ADDRESS|--html|--json]';
-    Help: 'Says why blocks are still there: which ways lead to them, from which variable';
+    Help: 'Shows why blocks are still there: what leads to them, from which variable';
     Details: 'CLASS is a name as `lanemm state --contents` prints it, with or without its unit. FILE'#10
       + 'is a core file. Each block counts for one of the shortest ways to it, from a variable if'#10
       + 'there is one; for an ADDRESS, as $7f1200 or 0x7f1200, each link is shown with its address.'#10
-      + 'Without either: what holds the memory, each row with all that it alone leads to, from 1 %'#10
-      + 'of all bytes in use on, and below it the rows that it consists of.'#10
-      + '--html       the tree of what holds the memory, whole, as a page of the form of leak reports,'#10
+      + 'Without either: what holds the memory, as a tree; each row has all that it alone leads to.'#10
+      + 'Rows of less than 1 % of the bytes in use are left out.'#10
+      + '--html       the whole tree of what holds the memory, as a page like that of leak reports,'#10
       + '             with the lines that allocated it if the process records them: `do PID stacks`'#10
       + '--json       the same as JSON, for `lanemm diff` and the window of LaneMM in Lazarus'#10
       + '--most=N     at most N ways, 20 by default; 0: all'#10
