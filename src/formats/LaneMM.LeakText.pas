@@ -23,8 +23,8 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState,
-  LaneMM.Unwind, LaneMM.DebugState, LaneMM.Groups,
-  LaneMM.BacktraceTable, LaneMM.CallTree, LaneMM.Places, LaneMM.Retainers, LaneMM.Snapshot;
+  LaneMM.Unwind, LaneMM.DebugState, LaneMM.Groups, LaneMM.BacktraceTable, LaneMM.CallTree,
+  LaneMM.Places, LaneMM.Retainers, LaneMM.Snapshot;
 
 const
   // Chains of retainers that are reported for a group.
@@ -56,7 +56,6 @@ begin
   FieldNumber(Fields, fiCount, Path^.Count);
   FieldStart(Fields, fiRetainer);
   LeakAddChain(Fields.Values, List, Chain);
-  FieldEnd(Fields, fiRetainer);
   Message := Messages[Path^.Container <> 0];
   if Path^.IsCycle then
   begin
@@ -106,7 +105,6 @@ begin
   end;
   if Group^.Count > Group^.ExampleCount then
     TextAdd(Fields.Values, ', ...');
-  FieldEnd(Fields, fiText);
   MessageEnd(Text, msLeakTexts, Fields);
 end;
 
@@ -248,7 +246,6 @@ begin
   FieldCount(Fields, fiSize, Group^.Bytes, 'byte');
   FieldStart(Fields, fiClass);
   LeakAddName(Fields.Values, List, Group);
-  FieldEnd(Fields, fiClass);
   MessageEnd(Text, msLeakGroup, Fields);
   AddTexts(Text, Group);
   if Group^.Retained > Group^.Bytes then
@@ -361,14 +358,12 @@ begin
   begin
     FieldStart(Fields, fiGroup);
     GroupAddName(Fields.Values, Total^.Group);
-    FieldEnd(Fields, fiGroup);
     MessageEnd(Text, msLeakTotal, Fields);
   end
   else
   begin
     FieldStart(Fields, fiRegion);
     GroupAddRegion(Fields.Values, Total^.Group);
-    FieldEnd(Fields, fiRegion);
     MessageEnd(Text, msLeakRegion, Fields);
   end;
 end;

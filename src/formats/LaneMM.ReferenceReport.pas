@@ -102,10 +102,8 @@ begin
     TextAdd(Fields.Values, 'a variable of a thread, or other memory, at $');
     TextAddHex(Fields.Values, Item.Address, SizeOf(Item.Address) * 2);
   end;
-  FieldEnd(Fields, fiRetainer);
   FieldStart(Fields, fiClass);
   AddContents(Fields.Values, Block);
-  FieldEnd(Fields, fiClass);
   MessageEnd(Text, msReference, Fields);
   AddStack(Text, msReferenceBlock, Symbolizer, Block);
   if HasHolder then
@@ -166,7 +164,6 @@ begin
   FieldCount(Fields, fiCount, Found.Count, 'reference');
   FieldStart(Fields, fiRegion);
   GroupAddRegion(Fields.Values, Group);
-  FieldEnd(Fields, fiRegion);
   MessageEnd(Event.Text, msReferences, Fields);
   AddItems(Event.Text, Found);
   EventClose(Event);

@@ -75,19 +75,16 @@ type
   /// The values of the fields of a message.
   TFields = record
     Known: set of TField;                     //< fields that have a value
-    Values: TText;                            //< all values, one after the other
+    Values: TText;                            //< all values, one after the other, #0 before each
     First: array[TField] of NativeUInt;       //< offset of the value in Values
-    Limit: array[TField] of NativeUInt;       //< offset of its end
   end;
 
 /// Makes an empty set of values. The caller owns it until FieldsClose.
 procedure FieldsOpen(out Fields: TFields);
 /// Frees the values.
 procedure FieldsClose(var Fields: TFields);
-/// Begins the value of Field: the text added to Fields.Values until FieldEnd.
+/// Begins the value of Field: the text added to Fields.Values until the next one, without #0.
 procedure FieldStart(var Fields: TFields; Field: TField);
-/// Ends the value of Field.
-procedure FieldEnd(var Fields: TFields; Field: TField);
 /// Sets a number that identifies a thing, without commas.
 procedure FieldName(var Fields: TFields; Field: TField; Value: UInt64);
 /// Sets a number, with commas.
@@ -295,12 +292,8 @@ end;
 
 procedure FieldStart(var Fields: TFields; Field: TField);
 begin
+  TextAddSome(Fields.Values, #0, 1);
   Fields.First[Field] := Fields.Values.Length;
-end;
-
-procedure FieldEnd(var Fields: TFields; Field: TField);
-begin
-  Fields.Limit[Field] := Fields.Values.Length;
   Include(Fields.Known, Field);
 end;
 
@@ -308,28 +301,24 @@ procedure FieldName(var Fields: TFields; Field: TField; Value: UInt64);
 begin
   FieldStart(Fields, Field);
   TextAddNumber(Fields.Values, Value);
-  FieldEnd(Fields, Field);
 end;
 
 procedure FieldNumber(var Fields: TFields; Field: TField; Value: UInt64);
 begin
   FieldStart(Fields, Field);
   TextAddGrouped(Fields.Values, Value);
-  FieldEnd(Fields, Field);
 end;
 
 procedure FieldCount(var Fields: TFields; Field: TField; Value: UInt64; const Noun: ShortString);
 begin
   FieldStart(Fields, Field);
   TextAddCount(Fields.Values, Value, Noun);
-  FieldEnd(Fields, Field);
 end;
 
 procedure FieldSigned(var Fields: TFields; Field: TField; Value: Int64);
 begin
   FieldStart(Fields, Field);
   TextAddSigned(Fields.Values, Value);
-  FieldEnd(Fields, Field);
 end;
 
 procedure FieldAddress(var Fields: TFields; Field: TField; Value: NativeUInt);
@@ -337,14 +326,12 @@ begin
   FieldStart(Fields, Field);
   TextAdd(Fields.Values, '$');
   TextAddHex(Fields.Values, Value, SizeOf(Value) * 2);
-  FieldEnd(Fields, Field);
 end;
 
 procedure FieldChars(var Fields: TFields; Field: TField; Value: PAnsiChar);
 begin
   FieldStart(Fields, Field);
   TextAddChars(Fields.Values, Value);
-  FieldEnd(Fields, Field);
 end;
 
 // ---------------------------------------------------------------------------- texts
@@ -364,15 +351,19 @@ end;
 function AddField(var Text: TText; Part: PAnsiChar; const Fields: TFields): Boolean;
 var
   Field: TField;
+  First, Limit: NativeUInt;
 begin
-  Result := False;
   for Field := Low(TField) to High(TField) do
     if StartsWith(Part, FieldNames[Field], '}') and (Field in Fields.Known) then
     begin
-      TextAddSome(Text, Fields.Values.Start + Fields.First[Field],
-        Fields.Limit[Field] - Fields.First[Field]);
+      First := Fields.First[Field];
+      Limit := First;
+      while (Limit < Fields.Values.Length) and (Fields.Values.Start[Limit] <> #0) do
+        Inc(Limit);
+      TextAddSome(Text, Fields.Values.Start + First, Limit - First);
       Exit(True);
     end;
+  Result := False;
 end;
 
 function MessageText(Message: TMessage): PAnsiChar;
