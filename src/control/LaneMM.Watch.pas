@@ -52,18 +52,15 @@ implementation
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.OsSignals,
   LaneMM.Rtl, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Huge, LaneMM.Threads, LaneMM.Purge,
-  LaneMM.Limits, LaneMM.Stats, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine,
-  LaneMM.ReportState, LaneMM.Text, LaneMM.OwnLibrary, LaneMM.ReportStack, LaneMM.SettingsState,
-  LaneMM.Settings, LaneMM.StacksState,
-  LaneMM.Unwind, LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.Modules, LaneMM.ObserveState,
-  LaneMM.CallSites, LaneMM.Counting, LaneMM.Recording, LaneMM.SeenCalls, LaneMM.EventLog,
-  LaneMM.Copies,
-  LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile, LaneMM.Profile, LaneMM.Samples,
-  LaneMM.Sampler, LaneMM.TimedReports, LaneMM.BlackBox, LaneMM.Pressure, LaneMM.DebugState,
-  LaneMM.DebugThreads,
-  LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.Debug, LaneMM.DebugSampler, LaneMM.DebugSpans,
-  LaneMM.UsedStacks, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardPages, LaneMM.InvalidPointers,
-  LaneMM.GuardSample, LaneMM.LeakList, LaneMM.Leaks, LaneMM.LivePage;
+  LaneMM.Limits, LaneMM.Stats, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState,
+  LaneMM.ReportHead, LaneMM.Text, LaneMM.ReportStack, LaneMM.SettingsState, LaneMM.Settings,
+  LaneMM.StacksState, LaneMM.Unwind, LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.Modules,
+  LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Counting, LaneMM.Recording, LaneMM.SeenCalls,
+  LaneMM.EventLog, LaneMM.Copies, LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile,
+  LaneMM.Profile, LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports, LaneMM.BlackBox,
+  LaneMM.Pressure, LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.AllocationLog, LaneMM.BlockNotes,
+  LaneMM.Debug, LaneMM.DebugSpans, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardPages,
+  LaneMM.InvalidPointers, LaneMM.GuardSample, LaneMM.LeakList, LaneMM.Leaks, LaneMM.LivePage;
 
 type
   // The state that the room shares.
@@ -146,13 +143,6 @@ begin
     WatchWrite;
 end;
 
-// Always, as the signal would end a program without a handler.
-procedure TakeSettingsSignal;
-begin
-  if IsSet(opSignal) then
-    OsSignalSet(Settings.Values[opSignal], WriteOnSignal, suAgain);
-end;
-
 procedure TakeEndSignals;
 const
   HangUp = 1;
@@ -213,11 +203,27 @@ begin
   end;
 end;
 
-procedure UseEraseEntries(var Manager: TMemoryManager);
+// A sampled debug block is one like any other; Debug.FreeWatch ends its sample when it is freed.
+function SampledDebugGet(Size: TSize): Pointer;
 begin
-  Manager.FreeMem := EraseFree;
-  Manager.FreeMemSize := EraseFreeSize;
-  Manager.ReallocMem := EraseRealloc;
+  Result := DebugGet(Size);
+  SamplerSee(Result, Size);
+end;
+
+function SampledDebugGetZero(Size: TSize): Pointer;
+begin
+  Result := DebugGetZero(Size);
+  SamplerSee(Result, Size);
+end;
+
+function SampledDebugRealloc(var P: Pointer; Size: TSize): Pointer;
+var
+  Before: Pointer;
+begin
+  Before := P;
+  Result := DebugRealloc(P, Size);
+  if Result <> Before then
+    SamplerSee(Result, Size);
 end;
 
 procedure UseDebugEntries(var Manager: TMemoryManager);
@@ -232,36 +238,6 @@ begin
   Manager.GetMem := SampledDebugGet;
   Manager.AllocMem := SampledDebugGetZero;
   Manager.ReallocMem := SampledDebugRealloc;
-end;
-
-// Puts the notes of allocations in front of the entries that allocate blocks.
-procedure UseNotedEntries(var Manager: TMemoryManager);
-begin
-  Debug.NotesBehind := Manager;
-  Manager.GetMem := NotedGet;
-  Manager.AllocMem := NotedGetZero;
-  Manager.ReallocMem := NotedRealloc;
-end;
-
-// Puts the growth counter in front of the entries: blocks grow by a resize, or by a copy.
-procedure UseGrowthEntries(var Manager: TMemoryManager);
-begin
-  Observe.GrowthBehind := Manager;
-  if not IsSet(opGrowth) then
-    Exit;
-  Manager.ReallocMem := GrowthRealloc;
-  Manager.GetMem := CopiesGet;
-  Manager.AllocMem := CopiesGetZero;
-  Manager.FreeMem := CopiesFree;
-  Manager.FreeMemSize := CopiesFreeSize;
-end;
-
-// Puts the routines that fill new blocks in front of those that allocate and resize them.
-procedure UseFillEntries(var Manager: TMemoryManager);
-begin
-  Observe.FillBehind := Manager;
-  Manager.GetMem := EraseGet;
-  Manager.ReallocMem := EraseNewRealloc;
 end;
 
 // Returns whether the installed manager, which Manager receives, is LaneMM. It is, too, where it is
@@ -310,17 +286,17 @@ begin
     UseEntries(Manager);
     if IsDebug then
       UseDebugEntries(Manager)
-    else if IsErasingFreed and (Debug.MarkBytes = 0) then
-      UseEraseEntries(Manager);
-    if IsErasingNew and not IsDebug then
-      UseFillEntries(Manager);
+    else
+      EraseUseEntries(Manager, Debug.MarkBytes = 0);
     if IsDebug then
       Debug.MarksAreSure := False
     else if Debug.MarkBytes <> 0 then
       HardUseEntries(Manager);
     if IsSet(opStacks) and not IsDebug then
-      UseNotedEntries(Manager);
-    UseGrowthEntries(Manager);
+      NotedUseEntries(Manager);
+    Observe.GrowthBehind := Manager;
+    if IsSet(opGrowth) then
+      CopiesUseEntries(Manager);
     if CallsAreSeen then
       CallsUseEntries(Manager);
     FetchAdd(Control.Changes, 1); // full barrier, as below: no entry changes outside
@@ -333,19 +309,13 @@ begin
   until DebugIsOn = IsDebug;
 end;
 
-// Counts the free of a debug block that another thread allocated.
-procedure CountDebugFree(Block: PDebugBlock);
-begin
-  if (Block^.AllocThread <> Block^.FreeThread) and (Block^.Size <= MaxClassSize) then
-    RemoteFreeCount(SizeToClass(Block^.Size), Block^.AllocStack);
-end;
-
 procedure DebugFreeSeen(Block: PDebugBlock);
 begin
   if Observe.Samples <> nil then
     SamplesRemove(DebugBlockData(Block));
-  if IsSet(opContention) then
-    CountDebugFree(Block);
+  if IsSet(opContention) and (Block^.AllocThread <> Block^.FreeThread)
+    and (Block^.Size <= MaxClassSize) then
+    RemoteFreeCount(SizeToClass(Block^.Size), Block^.AllocStack);
 end;
 
 procedure WatchFrees;
@@ -434,7 +404,7 @@ begin
   else
     Hooks.SampledGet := SamplerGet;
   Hooks.ChildStarted := ChildStarted;
-  Stacks.VisitNumbers := UsedStacksMark;
+  Stacks.VisitNumbers := NotesMarkUsed;
   Process.Rooms[rrSettings] := @Settings;
   Process.Rooms[rrStacks] := @Stacks;
   Process.Rooms[rrObserve] := @Observe;
@@ -495,22 +465,6 @@ begin
   ApplyAlignment(False);
 end;
 
-// Starts the notes of allocations when they are switched on.
-procedure ApplyStacks;
-begin
-  if IsSet(opStacks) and not Control.HasNotes and not NotesStart then
-    Settings.Values[opStacks] := 0;
-  Control.HasNotes := IsSet(opStacks);
-end;
-
-// Starts the marks of blocks, at the first call alone: blocks from before have none.
-procedure ApplyHard;
-begin
-  if IsSet(opHard) and not Control.HasApplied and not DebugIsOn and DebugStart then
-    HardStart;
-  Control.HasApplied := True;
-end;
-
 // Starts or ends the recording.
 procedure ApplyRecord;
 begin
@@ -550,10 +504,16 @@ begin
     Settings.Values[opGuard] := 0;
     Swap(Debug.Depth, 0);
   end;
-  ApplyHard;
-  ApplyStacks;
+  // The marks of blocks start at the first call alone: blocks from before have none.
+  if IsSet(opHard) and not Control.HasApplied and not DebugIsOn and DebugStart then
+    HardStart;
+  Control.HasApplied := True;
+  if IsSet(opStacks) and not Control.HasNotes and not NotesStart then
+    Settings.Values[opStacks] := 0;
+  Control.HasNotes := IsSet(opStacks);
   ApplyRecord;
-  TakeSettingsSignal;
+  if IsSet(opSignal) then // always, as the signal would end a program without a handler
+    OsSignalSet(Settings.Values[opSignal], WriteOnSignal, suAgain);
   if not IsWatching then
   begin
     if (LoadAcquire(Observe.SiteKeys) = 0) and not Debug.IsStarted and not IsErasing
@@ -661,7 +621,7 @@ begin
   end;
   if IsSet(opDebug) and (Settings.Values[opGuard] = 0) then
     TextAdd(Text, '; LANEMM=debug,guard=pages also finds reads of freed ones');
-  Name := OwnLibrary(Characters);
+  Name := HeadLibrary(Characters);
   if Name <> nil then
   begin
     TextAdd(Text, ', ');

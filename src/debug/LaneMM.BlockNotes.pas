@@ -8,8 +8,10 @@
 // Invariants: a thread writes the note of its block before it returns the block. Frees leave notes
 //             alone: a walk looks at those of blocks in use. A walk that meets a block while it is
 //             allocated may read the note of the one before it. Blocks without a slot, and those
-//             without memory for notes, have none. NotesStart forgets the notes from before.
-// Callers:    NotesStart: LaneMM.Watch, while it holds its lock. The others: any thread.
+//             without memory for notes, have none. NotesStart forgets the notes from before. The
+//             note of a freed block counts as used as long as no other block is in its place.
+// Callers:    NotesStart: LaneMM.Watch, while it holds its lock. NotesMarkUsed: the thread that
+//             sweeps, as Stacks.VisitNumbers. The others: any thread.
 // Progress:   lock-free: of two stocks that are taken at once, one is given back.
 unit LaneMM.BlockNotes;
 
@@ -46,26 +48,23 @@ type
 
 /// Prepares notes, and forgets all from before; returns False without memory.
 function NotesStart: Boolean;
-/// Calls BacktraceMark for the notes of all blocks, in use or not, of a span or a large block.
-procedure NotesMark(Span: PSpan);
+/// Calls BacktraceMark for the backtraces that blocks use, debug blocks too: what a sweep keeps.
+procedure NotesMarkUsed;
 /// Makes the note of the block at P, of Size requested bytes, which the caller has just got: it
 /// was allocated by the caller of the routine with the frame pointer Frame. Does nothing for any
 /// pointer but a block of the release mode, or while `stacks` is off.
 procedure NoteBlock(P: Pointer; Size: TSize; Frame: NativeUInt);
+/// Puts the notes in front of the entries that allocate blocks.
+procedure NotedUseEntries(var Manager: TMemoryManager);
 /// NoteBlock of a block that was at Before, or still is: then only its size is new.
 procedure NoteResize(Before, P: Pointer; Size: TSize; Frame: NativeUInt);
-/// Allocates a block by Debug.NotesBehind, and makes its note.
-function NotedGet(Size: TSize): Pointer;
-/// Allocates a block of zeros by Debug.NotesBehind, and makes its note.
-function NotedGetZero(Size: TSize): Pointer;
-/// Resizes a block by Debug.NotesBehind; one that moves gets a new note.
-function NotedRealloc(var P: Pointer; Size: TSize): Pointer;
 
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena, LaneMM.SettingsState,
-  LaneMM.BacktraceTable, LaneMM.DebugState, LaneMM.DebugThreads;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena, LaneMM.Walk,
+  LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.DebugState, LaneMM.DebugSpans,
+  LaneMM.DebugThreads;
 
 const
   StockSize = NativeUInt(1) shl 20;
@@ -266,6 +265,14 @@ begin
     NoteResize(Before, P, Size, NativeUInt(get_frame));
 end;
 
+procedure NotedUseEntries(var Manager: TMemoryManager);
+begin
+  Debug.NotesBehind := Manager;
+  Manager.GetMem := NotedGet;
+  Manager.AllocMem := NotedGetZero;
+  Manager.ReallocMem := NotedRealloc;
+end;
+
 // Hooks.BlockNote: adds the note of a block.
 procedure ReadNote(Span: PSpan; var Block: TBlockInfo);
 var
@@ -292,7 +299,8 @@ begin
   Block.Stack := Place^.Stack;
 end;
 
-procedure NotesMark(Span: PSpan);
+// Marks the notes of all blocks, in use or not, of a span or a large block.
+procedure MarkNotes(Span: PSpan);
 var
   Slot: PNativeUInt;
   Notes: NativeUInt;
@@ -307,6 +315,37 @@ begin
   if Notes <> 0 then
     for Index := 0 to 1 shl (Notes and NotesMask) - 1 do
       BacktraceMark(NoteIn(Notes, Index)^.Stack);
+end;
+
+// Marks the records of debug blocks. They are read by the system: another thread may release them.
+procedure MarkRecords(Span: PSpan);
+const
+  Portion = OsPageSize div SizeOf(TDebugBlock); // the first page of any span can be read
+var
+  Blocks: array[0..Portion - 1] of TDebugBlock;
+  Index: Cardinal;
+begin
+  for Index := 0 to DebugBlockCount(Span) - 1 do
+  begin
+    if (Index mod Portion = 0)
+      and not OsRead(NativeUInt(DebugBlockAt(Span, Index)), @Blocks, SizeOf(Blocks)) then
+      Exit; // it was released
+    BacktraceMark(Blocks[Index mod Portion].AllocStack);
+    BacktraceMark(Blocks[Index mod Portion].FreeStack);
+  end;
+end;
+
+procedure MarkSpan(Span: PSpan; Context: Pointer);
+begin
+  if Span^.Kind <> skDebug then
+    MarkNotes(Span)
+  else if DebugBlockCount(Span) > 0 then
+    MarkRecords(Span);
+end;
+
+procedure NotesMarkUsed;
+begin
+  WalkSpans(MarkSpan, nil);
 end;
 
 procedure ForgetAll;

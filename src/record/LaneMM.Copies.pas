@@ -7,7 +7,7 @@
 //             counts from the second link on, where the block that is freed was the larger one of
 //             the link before: a single replacement of an object by a larger one is no growth. A
 //             word of Chains that another block takes ends that chain.
-// Callers:    CopiesGet and the other entries: the installed manager while `growth` is set.
+// Callers:    the entries: the installed manager while `growth` is set.
 // Progress:   wait-free but for the calls behind.
 unit LaneMM.Copies;
 
@@ -20,14 +20,9 @@ uses
 
 /// Creates the table; returns whether it exists. Under no lock, any number of times.
 function CopiesStart: Boolean;
-/// Allocates a block by Observe.GrowthBehind.
-function CopiesGet(Size: TSize): Pointer;
-/// Allocates a block by Observe.GrowthBehind.
-function CopiesGetZero(Size: TSize): Pointer;
-/// Frees a block by Observe.GrowthBehind, and counts it if the thread has copied it.
-function CopiesFree(P: Pointer): TSize;
-/// CopiesFree by Observe.GrowthBehind.
-function CopiesFreeSize(P: Pointer; Size: TSize): TSize;
+/// Puts the counter, and that of LaneMM.Growth, in front of Observe.GrowthBehind: blocks grow by a
+/// resize, or by a copy.
+procedure CopiesUseEntries(var Manager: TMemoryManager);
 /// Ends all chains, in a child process.
 procedure CopiesForget;
 
@@ -128,6 +123,15 @@ begin
   AcquireFence; // likewise
   SeeFree(P);
   Result := Observe.GrowthBehind.FreeMemSize(P, Size);
+end;
+
+procedure CopiesUseEntries(var Manager: TMemoryManager);
+begin
+  Manager.GetMem := CopiesGet;
+  Manager.AllocMem := CopiesGetZero;
+  Manager.FreeMem := CopiesFree;
+  Manager.FreeMemSize := CopiesFreeSize;
+  Manager.ReallocMem := GrowthRealloc;
 end;
 
 procedure CopiesForget;

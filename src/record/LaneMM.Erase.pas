@@ -1,7 +1,7 @@
 /// Fills blocks with zeros when they are freed, so that no secret stays in memory, and new blocks
 /// with the byte of the setting `fill`, so that a program cannot rely on their contents.
 //
-// Owns:       nothing. LaneMM.Watch sets Observe.FillBehind.
+// Owns:       Observe.FillBehind.
 // Invariants: every block is freed by EraseFree: a resize that moves a block copies it, then erases
 //             the old one.
 // Callers:    any thread; the entries of the memory manager while the setting `erase` is on.
@@ -24,16 +24,13 @@ procedure EraseReturned(P: PByte; Size: NativeUInt);
 procedure EraseCopy(Source, Target: PByte; Size: NativeUInt);
 /// FreeMem that erases.
 function EraseFree(P: Pointer): TSize;
-/// FreeMemSize that erases; Size is ignored.
-function EraseFreeSize(P: Pointer; Size: TSize): TSize;
-/// ReallocMem that erases.
-function EraseRealloc(var P: Pointer; Size: TSize): Pointer;
 /// GetMem that fills the block.
 function EraseGet(Size: TSize): Pointer;
+/// Puts the entries that erase in the place of those of release mode, if `erase` has `free` and
+/// ErasesFreed, and those that fill in front of the ones that allocate and resize, if it has `new`.
+procedure EraseUseEntries(var Manager: TMemoryManager; ErasesFreed: Boolean);
 /// Fills a block that another entry has just allocated, if `erase` has `new`; nil is allowed.
 procedure EraseFillNew(P: Pointer);
-/// ReallocMem that fills the bytes that it adds.
-function EraseNewRealloc(var P: Pointer; Size: TSize): Pointer;
 
 implementation
 
@@ -174,6 +171,21 @@ begin
   Result := Observe.FillBehind.ReallocMem(P, Size);
   if IsKnown and (Result <> nil) then
     FillNew(Result, OldSize);
+end;
+
+procedure EraseUseEntries(var Manager: TMemoryManager; ErasesFreed: Boolean);
+begin
+  if IsErasingFreed and ErasesFreed then
+  begin
+    Manager.FreeMem := EraseFree;
+    Manager.FreeMemSize := EraseFreeSize;
+    Manager.ReallocMem := EraseRealloc;
+  end;
+  if not IsErasingNew then
+    Exit;
+  Observe.FillBehind := Manager;
+  Manager.GetMem := EraseGet;
+  Manager.ReallocMem := EraseNewRealloc;
 end;
 
 end.

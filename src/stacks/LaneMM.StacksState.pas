@@ -95,7 +95,7 @@ type
     Table: TAtomicWord;       //< shared  the table of LaneMM.BacktraceTable; 0: none
     Sweeps: TAtomicWord;      //< shared  counts its sweeps, where numbers are no longer handed out
     VisitNumbers: TPlainProcedure; //< const calls BacktraceMark for all numbers of backtraces in
-                              //  use; see LaneMM.UsedStacks. nil: none is swept
+                              //  use; see LaneMM.BlockNotes. nil: none is swept
     Modules: TAtomicWord;     //< shared  the table of LaneMM.Modules; 0: none
     Kept: TAtomicWord;        //< shared  symbols of the last report, see LaneMM.BacktraceText; 0:
                               //  none, or a report has them

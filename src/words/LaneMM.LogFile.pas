@@ -41,7 +41,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsFiles, LaneMM.ReportState,
-  LaneMM.OwnLibrary;
+  LaneMM.ReportHead;
 
 type
   TOpenCall = function(Path: PAnsiChar): TOsFile;
@@ -248,7 +248,7 @@ var
   Name: PAnsiChar;
   Length: NativeUInt;
 begin
-  Name := OwnLibrary(Characters);
+  Name := HeadLibrary(Characters);
   if Name = nil then
     Exit;
   Length := TextLength(Name);

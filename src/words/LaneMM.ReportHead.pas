@@ -9,8 +9,12 @@ unit LaneMM.ReportHead;
 interface
 
 uses
-  LaneMM.Text, LaneMM.Messages;
+  LaneMM.Layout, LaneMM.Text, LaneMM.Messages;
 
+/// Returns the file name of the library that this copy of LaneMM is part of, ended by #0, which
+/// lies in Path: its reports and files say so, for those of the program are beside them. Nil in a
+/// program, in the library that is the malloc of a program, and where it is not known.
+function HeadLibrary(out Path: TPath): PAnsiChar;
 /// Sets the fields of the head and adds it. In a library its name follows the command line.
 procedure HeadAdd(var Text: TText; var Fields: TFields);
 /// Adds the same as keys of a JSON object: program, process, command, in a library its name, time.
@@ -27,13 +31,25 @@ procedure HeadAddCommand(var Text: TText);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsFiles, LaneMM.Json, LaneMM.ReportState,
-  LaneMM.OwnLibrary, LaneMM.Version;
+  LaneMM.Types, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsFiles, LaneMM.Json, LaneMM.ReportState,
+  LaneMM.Version;
 
 type
   TDate = record
     Year, Month, Day: Cardinal;
   end;
+
+function HeadLibrary(out Path: TPath): PAnsiChar;
+var
+  Mapping: TOsMapping;
+begin
+  Result := nil;
+  if not IsLibrary or Process.IsMalloc
+    or not OsFindMapping(NativeUInt(@HeadLibrary), Mapping) or (Mapping.Path[0] = #0) then
+    Exit;
+  Path := Mapping.Path;
+  Result := TextFileName(@Path);
+end;
 
 // Returns the date that is Days after 1970-01-01. Counts years from March on, so that a leap day is
 // the last of its year.
@@ -117,7 +133,7 @@ var
   Characters: TPath;
   Name: PAnsiChar;
 begin
-  Name := OwnLibrary(Characters);
+  Name := HeadLibrary(Characters);
   if Name = nil then
     Exit;
   TextAdd(Text, ', library ');
@@ -131,11 +147,9 @@ begin
   FieldChars(Fields, fiVersion, ThisVersion);
   FieldStart(Fields, fiTime);
   HeadAddTime(Fields.Values, OsUnixSeconds);
-  FieldEnd(Fields, fiTime);
   FieldStart(Fields, fiCommand);
   HeadAddCommand(Fields.Values);
   AddLibrary(Fields.Values);
-  FieldEnd(Fields, fiCommand);
   MessageAdd(Text, msHead, Fields);
 end;
 
@@ -162,7 +176,7 @@ begin
   TextOpenAt(Value, @Characters, SizeOf(Characters));
   HeadAddCommand(Value);
   JsonAddText(Text, 'command', @Characters);
-  Library_ := OwnLibrary(Characters);
+  Library_ := HeadLibrary(Characters);
   if Library_ <> nil then
     JsonAddText(Text, 'library', Library_);
   JsonAddNumber(Text, 'time', OsUnixSeconds);

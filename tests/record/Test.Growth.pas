@@ -117,17 +117,19 @@ const
   Rounds = 10;
   CallsPerBlock = 100;
 var
+  Manager: TMemoryManager;
   P: Pointer;
   Round, Call: Integer;
 begin
+  CopiesUseEntries(Manager);
   for Round := 1 to Rounds do
   begin
     P := GetMem(FirstSize);
     for Call := 1 to CallsPerBlock do
       GrowthRealloc(P, FirstSize + Call);
     case Round mod 3 of
-      0: CopiesFree(P);
-      1: CopiesFreeSize(P, FirstSize + CallsPerBlock);
+      0: Manager.FreeMem(P);
+      1: Manager.FreeMemSize(P, FirstSize + CallsPerBlock);
       2: GrowthRealloc(P, 0);
     end;
   end;
