@@ -13,8 +13,8 @@ interface
 uses
   LaneMM.Layout, LaneMM.Hooks, LaneMM.Stats, LaneMM.ReportState, LaneMM.SettingsState,
   LaneMM.StacksState, LaneMM.ObserveState, LaneMM.Counting, LaneMM.CountedPlaces,
-  LaneMM.HeapReport, LaneMM.Groups, LaneMM.Contents, LaneMM.Snapshot,
-  LaneMM.Suppressions, LaneMM.LeaksSince, LaneMM.Version, LaneMM.ClassStates, LaneMM.RegionCalls;
+  LaneMM.HeapReport, LaneMM.Groups, LaneMM.Contents, LaneMM.Snapshot, LaneMM.Suppressions,
+  LaneMM.LeaksSince, LaneMM.Version, LaneMM.ClassStates, LaneMM.RegionCalls;
 
 type
   /// Counts and bytes of one tier of blocks, see LaneMM.Stats.

@@ -35,10 +35,9 @@ procedure LaneMM_Trim;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Threads,
-  LaneMM.Limits, LaneMM.Huge, LaneMM.Purge, LaneMM.Engine, LaneMM.OsProcess,
-  LaneMM.OsPage, LaneMM.OsThread, LaneMM.OsFiles, LaneMM.Text,
-  LaneMM.SettingValues, LaneMM.SettingSources, LaneMM.StatusPage,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Threads, LaneMM.Limits,
+  LaneMM.Huge, LaneMM.Purge, LaneMM.Engine, LaneMM.OsProcess, LaneMM.OsPage, LaneMM.OsThread,
+  LaneMM.OsFiles, LaneMM.Text, LaneMM.SettingValues, LaneMM.SettingSources, LaneMM.StatusPage,
   LaneMM.LivePage;
 
 type

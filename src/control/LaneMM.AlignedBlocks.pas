@@ -130,14 +130,6 @@ begin
   Result := NativeUInt(P) and NativeUInt(Alignment - 1) = 0;
 end;
 
-// Returns whether ReallocMem keeps the alignment of a block of UsableSize bytes, but where debug
-// mode moves it: it stays in its place, or becomes a large block.
-function KeepsAlignment(UsableSize, Size, Alignment: NativeUInt): Boolean;
-begin
-  Result := (Size <= UsableSize) and (Size >= UsableSize shr KeptShift)
-    or (Size > MaxClassSize) and (Alignment <= SliceSize);
-end;
-
 // Moves P to a block with the alignment; nil, and P unchanged, without memory.
 function MoveAligned(var P: Pointer; UsableSize, Size, Alignment: NativeUInt): Pointer;
 begin
@@ -164,7 +156,10 @@ begin
   else
   begin
     UsableSize := BlockUsableSize(P);
-    if IsAligned(P, Alignment) and KeepsAlignment(UsableSize, Size, Alignment) then
+    // ReallocMem keeps the alignment of a block that stays in its place or becomes a large block,
+    // but where debug mode moves it.
+    if IsAligned(P, Alignment) and ((Size <= UsableSize) and (Size >= UsableSize shr KeptShift)
+      or (Size > MaxClassSize) and (Alignment <= SliceSize)) then
     begin
       ReallocMem(P, Size);
       UsableSize := BlockUsableSize(P);

@@ -65,16 +65,6 @@ begin
     Inc(State^.PartSpanCount);
 end;
 
-procedure AddOwner(Heap: PHeap; var State: THeapState);
-var
-  SizeClass: Cardinal;
-begin
-  for SizeClass := 0 to SizeClassCount - 1 do
-    if (Heap^.Queues[SizeClass] <> nil) or (Heap^.Current[SizeClass] <> nil)
-      and (Heap^.Current[SizeClass] <> @Process.EmptySpan) then
-      Inc(State.ByClass[SizeClass].OwnerCount);
-end;
-
 procedure HeapStateRead(out State: THeapState);
 var
   SizeClass: Cardinal;
@@ -91,7 +81,10 @@ begin
   Heap := ThreadsFirstHeap;
   while Heap <> nil do
   begin
-    AddOwner(Heap, State);
+    for SizeClass := 0 to SizeClassCount - 1 do
+      if (Heap^.Queues[SizeClass] <> nil) or (Heap^.Current[SizeClass] <> nil)
+        and (Heap^.Current[SizeClass] <> @Process.EmptySpan) then
+        Inc(State.ByClass[SizeClass].OwnerCount);
     Heap := Heap^.NextHeap;
   end;
 end;

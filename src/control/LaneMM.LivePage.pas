@@ -37,8 +37,8 @@ procedure LivePageWrite;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess,
-  LaneMM.OsPage, LaneMM.Stats, LaneMM.Version;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsPage,
+  LaneMM.Stats, LaneMM.Version;
 
 type
   // The state of the page.

@@ -33,8 +33,8 @@ procedure PressureForget;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Purge,
-  LaneMM.OsGroup, LaneMM.SettingsState, LaneMM.EngineReports;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Purge, LaneMM.OsGroup,
+  LaneMM.SettingsState, LaneMM.EngineReports;
 
 const
   LeastLookMs = 1000;

@@ -53,8 +53,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.Walk, LaneMM.Regions, LaneMM.Threads,
-  LaneMM.Purge, LaneMM.Text, LaneMM.DebugState, LaneMM.DebugThreads,
-  LaneMM.GuardPages, LaneMM.Groups, LaneMM.ReferenceReport;
+  LaneMM.Purge, LaneMM.Text, LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.GuardPages,
+  LaneMM.Groups, LaneMM.ReferenceReport;
 
 const
   // Slices of the lowest limit.

@@ -22,11 +22,9 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Backed, LaneMM.Shards,
-  LaneMM.Heap,
-  LaneMM.Threads, LaneMM.Stats, LaneMM.ReportState, LaneMM.Text, LaneMM.SettingsState,
+  LaneMM.Heap, LaneMM.Threads, LaneMM.Stats, LaneMM.ReportState, LaneMM.Text, LaneMM.SettingsState,
   LaneMM.Settings, LaneMM.ObserveState, LaneMM.EventLog, LaneMM.HeapReport, LaneMM.Profile,
-  LaneMM.Snapshot,
-  LaneMM.Leaks, LaneMM.Watch;
+  LaneMM.Snapshot, LaneMM.Leaks, LaneMM.Watch;
 
 type
   // The request that is being answered.
@@ -213,15 +211,6 @@ begin
     Settings.Values[Option] := Kept[Option];
 end;
 
-// Says what turns the report on.
-procedure SayOff(Count: Cardinal);
-begin
-  Add(CountNames[Count]);
-  Add(' is off: `lanemm do PID ');
-  Add(CountNames[Count]);
-  Fail('` turns it on'#10);
-end;
-
 procedure WriteReport(Number: Cardinal; Format: TReportFormat);
 var
   Count: Cardinal;
@@ -232,7 +221,12 @@ begin
   if Number = Ord(hrInUse) then
     WriteInUse(Format)
   else if not IsSet(CountOptions[Count]) and (LoadAcquire(Observe.SiteKeys) = 0) then
-    SayOff(Count)
+  begin
+    Add(CountNames[Count]);
+    Add(' is off: `lanemm do PID ');
+    Add(CountNames[Count]);
+    Fail('` turns it on'#10);
+  end
   else if (Number = ProfileReport) or (Format <> rfSettings) then
     AddFiles(WriteProfiles(Format))
   else if Number < ProfileReport then

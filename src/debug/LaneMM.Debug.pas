@@ -172,13 +172,6 @@ begin
   end;
 end;
 
-// Empties the quarantine, releases the empty spans and purges free memory.
-procedure GiveUpFreed(Thread: PDebugThread);
-begin
-  ReleaseSpans(QuarantineEmpty(CacheOf(Thread)));
-  ProcessTrim;
-end;
-
 // Takes a block with guard pages, if it gets them, or without. Returns False without memory.
 function TakeSlow(Thread: PDebugThread; const Request: TRequest; out Place: TDebugPlace): Boolean;
 begin
@@ -186,7 +179,8 @@ begin
     or DebugBlockTake(CacheOf(Thread), Request.Capacity + Request.Unused, Place);
   if Result then
     Exit;
-  GiveUpFreed(Thread);
+  ReleaseSpans(QuarantineEmpty(CacheOf(Thread)));
+  ProcessTrim;
   Result := DebugBlockTake(CacheOf(Thread), Request.Size + Request.Unused, Place);
 end;
 

@@ -43,8 +43,7 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Arena,
-  LaneMM.Shards, LaneMM.Walk, LaneMM.DebugRecords, LaneMM.GuardPages,
-  LaneMM.Parcels;
+  LaneMM.Shards, LaneMM.Walk, LaneMM.DebugRecords, LaneMM.GuardPages, LaneMM.Parcels;
 
 const
   // Maximum number of spans of freed guarded blocks that are kept for the next ones.
@@ -284,14 +283,6 @@ begin
   Release(Span);
 end;
 
-procedure ReleaseSingle(Span: PSpan);
-begin
-  if Span^.IsCurrent then
-    Release(Span)
-  else
-    ReleaseGuarded(Span);
-end;
-
 // Takes the span of a guarded block that was freed, if Size bytes fit into it; nil for none.
 function TakeKeptSpan(Size: NativeUInt): PSpan;
 begin
@@ -445,11 +436,9 @@ end;
 
 procedure DebugSpanRelease(Span: PSpan);
 begin
-  if Span^.SizeClass < SingleClass then
+  if (Span^.SizeClass < SingleClass) or (Span^.SizeClass = SingleClass) and Span^.IsCurrent then
     Release(Span)
-  else if Span^.SizeClass = SingleClass then
-    ReleaseSingle(Span)
-  else if not KeepSpan(Span) then
+  else if (Span^.SizeClass = SingleClass) or not KeepSpan(Span) then
     ReleaseGuarded(Span);
 end;
 

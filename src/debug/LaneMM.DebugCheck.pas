@@ -301,15 +301,6 @@ begin
     or TrapsAreWhole(Place, Size);
 end;
 
-// Returns True if no part of the block is damaged in this state.
-function BlockIsWhole(const Place: TDebugPlace; State: TDebugState): Boolean;
-begin
-  if State = dsFreed then
-    Result := DebugFreedIsWhole(Place)
-  else
-    Result := DebugUsedIsWhole(Place);
-end;
-
 procedure Note(Block: PDebugBlock; State: TDebugState; Part: TPart; out Finding: TFinding);
 const
   Kinds: array[TPart] of TEventKind = (evBookkeeping, evWriteBefore, evWriteAfter,
@@ -398,7 +389,11 @@ begin
   // The state of a guarded block may be corrupt, and its pages inaccessible.
   if not DebugPlaceIsOpen(Place) then
     State := dsFreed;
-  if BlockIsWhole(Place, State) then
+  if State = dsFreed then
+    Result := DebugFreedIsWhole(Place)
+  else
+    Result := DebugUsedIsWhole(Place);
+  if Result then
     Exit(False);
   for Part := 0 to DebugPartCount - 1 do
     if DebugDamageFind(Block, State, Part, Scan.Findings[TPart(Scan.FindingCount)]) then

@@ -20,10 +20,10 @@ procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl,
-  LaneMM.SettingsState, LaneMM.ReportState, LaneMM.ReportStack, LaneMM.Events, LaneMM.Messages,
-  LaneMM.ReportHead, LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules,
-  LaneMM.Elf, LaneMM.Symbols, LaneMM.DebugState, LaneMM.Contents, LaneMM.Groups;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.SettingsState,
+  LaneMM.ReportState, LaneMM.ReportStack, LaneMM.Events, LaneMM.Messages, LaneMM.ReportHead,
+  LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Elf,
+  LaneMM.Symbols, LaneMM.DebugState, LaneMM.Contents, LaneMM.Groups;
 
 type
   TReport = record
@@ -49,21 +49,6 @@ begin
   FieldSigned(Fields, fiOffset, NativeInt(Finding.Address - Finding.Data));
 end;
 
-procedure FillClass(var Fields: TFields; const Finding: TFinding);
-begin
-  if not ClassIsValid(Finding.FirstWord) then
-    Exit;
-  FieldStart(Fields, fiClass);
-  ClassAddName(Fields.Values, Finding.FirstWord);
-  FieldEnd(Fields, fiClass);
-end;
-
-// Returns whether the routine stands for a method without a body.
-function HasNoBody(Symbol: PSymbol): Boolean;
-begin
-  Result := SymbolHas(Symbol, 'FPC_EMPTYMETHOD') or SymbolHas(Symbol, 'FPC_ABSTRACTERROR');
-end;
-
 // Fills in the name of the routine if it is known, else its number.
 procedure FillMethod(var Report: TReport; const Finding: TFinding);
 var
@@ -74,13 +59,12 @@ begin
   Symbol := SymbolsFind(Report.Symbolizer.Symbols, Finding.Method + 1);
   FieldStart(Report.Fields, fiMethod);
   if (Finding.Method <> 0) and (Symbol <> nil) and (Symbol^.Routine <> nil)
-    and not HasNoBody(Symbol) then
+    and not SymbolHas(Symbol, 'FPC_EMPTYMETHOD') and not SymbolHas(Symbol, 'FPC_ABSTRACTERROR') then
     SymbolAddRoutine(Report.Fields.Values, Symbol)
   else if Finding.Slot >= 0 then
     TextAddNumber(Report.Fields.Values, Finding.Slot)
   else
     TextAdd(Report.Fields.Values, '?');
-  FieldEnd(Report.Fields, fiMethod);
 end;
 
 // The kind of access and its bytes, as far as they are known.
@@ -95,7 +79,6 @@ begin
     TextAdd(Fields.Values, ' of ');
     TextAddCount(Fields.Values, Finding.AccessSize, 'byte');
   end;
-  FieldEnd(Fields, fiText);
 end;
 
 // Both families, for msMismatchFamily. The record of the block may be corrupt.
@@ -120,7 +103,11 @@ begin
   if Finding.State = dsNever then
     Exit;
   FillBlock(Fields, Finding);
-  FillClass(Fields, Finding);
+  if ClassIsValid(Finding.FirstWord) then
+  begin
+    FieldStart(Fields, fiClass);
+    ClassAddName(Fields.Values, Finding.FirstWord);
+  end;
   if Finding.Kind = evGuard then
     FillAccess(Fields, Finding);
   if Finding.Message = msMismatchFamily then
@@ -177,7 +164,6 @@ begin
   begin
     FieldStart(Report.Fields, fiGroup);
     GroupAddName(Report.Fields.Values, Finding.Block.Group);
-    FieldEnd(Report.Fields, fiGroup);
     MessageAdd(Report.Event.Text, msGroup, Report.Fields);
   end;
   if fiClass in Report.Fields.Known then

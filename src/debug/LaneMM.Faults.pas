@@ -23,11 +23,10 @@ implementation
 
 uses
   LaneMM.Hooks, LaneMM.Os, LaneMM.OsSignals, LaneMM.SettingsState, LaneMM.ReportState,
-  LaneMM.ReportStack,
-  LaneMM.Messages, LaneMM.Unwind, LaneMM.DebugState, LaneMM.DebugCheck, LaneMM.DebugRecords,
-  LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.FreedObjects, LaneMM.GuardPages,
-  LaneMM.Instructions, LaneMM.A64Code, LaneMM.CallCode, LaneMM.Contents, LaneMM.FaultOrigin,
-  LaneMM.Patterns;
+  LaneMM.ReportStack, LaneMM.Messages, LaneMM.Unwind, LaneMM.DebugState, LaneMM.DebugCheck,
+  LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.FreedObjects,
+  LaneMM.GuardPages, LaneMM.Instructions, LaneMM.A64Code, LaneMM.CallCode, LaneMM.Contents,
+  LaneMM.FaultOrigin, LaneMM.Patterns;
 
 type
   PFault = ^TFault;

@@ -37,8 +37,8 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.Arena,
   LaneMM.ReportState, LaneMM.Messages, LaneMM.CallCode, LaneMM.Modules, LaneMM.Unwind,
-  LaneMM.DebugState, LaneMM.RtlRecords, LaneMM.Contents, LaneMM.DebugRecords,
-  LaneMM.DebugReport, LaneMM.DebugSpans;
+  LaneMM.DebugState, LaneMM.RtlRecords, LaneMM.Contents, LaneMM.DebugRecords, LaneMM.DebugReport,
+  LaneMM.DebugSpans;
 
 const
   // Bytes of a class record that a use may read; length of the trap table of interfaces.

@@ -57,8 +57,8 @@ procedure GroupRead(Group: Cardinal; out Status: TGroupStatus);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Threads,
-  LaneMM.Walk, LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.GuardPages;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Threads, LaneMM.Walk,
+  LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.GuardPages;
 
 const
   NameLimit = 255;

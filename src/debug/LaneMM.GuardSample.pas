@@ -28,8 +28,8 @@ function GuardSampleTry(Size: TSize; Shift: Byte): Pointer;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler,
-  LaneMM.Patterns, LaneMM.DebugState, LaneMM.DebugSpans, LaneMM.Debug;
+  LaneMM.Types, LaneMM.Os, LaneMM.Allocate, LaneMM.SettingsState, LaneMM.Sampler, LaneMM.Patterns,
+  LaneMM.DebugState, LaneMM.DebugSpans, LaneMM.Debug;
 
 function GuardSampleIsOn: Boolean;
 begin

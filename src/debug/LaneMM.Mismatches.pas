@@ -29,9 +29,9 @@ procedure MismatchReport(Block: PDebugBlock; Family: TFamily);
 implementation
 
 uses
-  LaneMM.Rtl, LaneMM.ReportState, LaneMM.Messages, LaneMM.BacktraceTable,
-  LaneMM.CallCode, LaneMM.Unwind, LaneMM.RtlRecords, LaneMM.Contents, LaneMM.DebugCheck,
-  LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.TypedBlocks;
+  LaneMM.Rtl, LaneMM.ReportState, LaneMM.Messages, LaneMM.BacktraceTable, LaneMM.CallCode,
+  LaneMM.Unwind, LaneMM.RtlRecords, LaneMM.Contents, LaneMM.DebugCheck, LaneMM.DebugReport,
+  LaneMM.DebugSpans, LaneMM.TypedBlocks;
 
 type
   // The calls that allocate or free a block: GetMem and FreeMem, or New and Dispose.
@@ -49,20 +49,15 @@ begin
   Result := (Routine <> nil) and (NativeUInt(Return - NativeUInt(Routine)) < Length);
 end;
 
-// Returns True if the program has called the memory manager itself: inline calls go through a word
-// at a known address, those of the run-time library's own routines through a register.
-function IsInlineCall(Return: NativeUInt): Boolean;
-begin
-  Result := HasInlineCalls and CallNamesPointer(Return);
-end;
-
-// Returns True if the caller's frame is certain: the call that it returns from names the routine
-// that called the memory manager. A frame that an unwind has misread mostly does not.
+// Returns True if the caller's frame is certain: the program has called the memory manager itself,
+// inline, or the call that it returns from names the routine that did. Inline calls go through a
+// word at a known address, those of the run-time library's own routines through a register. A frame
+// that an unwind has misread mostly does not.
 function IsCertain(const Stack: TBacktrace): Boolean;
 var
   Target: NativeUInt;
 begin
-  Result := IsInlineCall(Stack.Frames[0])
+  Result := HasInlineCalls and CallNamesPointer(Stack.Frames[0])
     or (CallBefore(Stack.Frames[1], Target) = ckDirect)
       and IsIn(Stack.Frames[0], Pointer(Target), HelperLength);
 end;

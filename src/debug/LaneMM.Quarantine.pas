@@ -136,18 +136,6 @@ begin
   Result := nil;
 end;
 
-// Recycles all blocks that a thread keeps. Under the lock.
-procedure EmptyCache(var Cache: TDebugCache; var Empty: PSpan);
-var
-  Index: Cardinal;
-begin
-  for Index := 0 to SizeClassCount - 1 do
-    DebugParcelRecycle(Cache.Ready[Index], Empty);
-  for Index := 0 to DebugClassCount - 1 do
-    DebugParcelRecycle(Cache.Freed[Index], Empty);
-  FillChar(Cache, SizeOf(Cache), 0);
-end;
-
 function QuarantineLimit(MostBytes: NativeUInt): PSpan;
 begin
   Result := nil;
@@ -158,13 +146,21 @@ begin
 end;
 
 function QuarantineEmpty(Cache: PDebugCache): PSpan;
+var
+  Index: Cardinal;
 begin
   Result := nil;
   LockEnter(Debug.Lock);
   while Debug.Quarantine.Parcels.First <> nil do
     Leave(Result);
   if Cache <> nil then
-    EmptyCache(Cache^, Result);
+  begin
+    for Index := 0 to SizeClassCount - 1 do
+      DebugParcelRecycle(Cache^.Ready[Index], Result);
+    for Index := 0 to DebugClassCount - 1 do
+      DebugParcelRecycle(Cache^.Freed[Index], Result);
+    FillChar(Cache^, SizeOf(Cache^), 0);
+  end;
   DebugParcelsEmpty(Result);
   LockLeave(Debug.Lock);
 end;

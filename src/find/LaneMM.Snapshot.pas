@@ -284,13 +284,6 @@ begin
   Snapshot := Default(TSnapshot);
 end;
 
-// Returns True if the block contains Address, any number. One of no bytes contains its own.
-function NodeHolds(Node: PNode; Address: NativeUInt): Boolean; inline;
-begin
-  Result := (NativeUInt(Address - NativeUInt(Node^.Address)) < Node^.Size)
-    or (Address = NativeUInt(Node^.Address));
-end;
-
 function SnapshotNodeAt(const Snapshot: TSnapshot; Address: NativeUInt): Cardinal;
 var
   First, Limit, Middle: Cardinal;
@@ -304,7 +297,8 @@ begin
     Node := Snapshot.Nodes + Middle;
     if Address < NativeUInt(Node^.Address) then
       Limit := Middle
-    else if NodeHolds(Node, Address) then
+    else if (NativeUInt(Address - NativeUInt(Node^.Address)) < Node^.Size)
+      or (Address = NativeUInt(Node^.Address)) then // one of no bytes contains its own
       Exit(Middle)
     else
       First := Middle + 1;
@@ -378,29 +372,21 @@ begin
     Key.BlockSize := Size;
 end;
 
-function SlotOf(const Key: TGroup): Cardinal;
-begin
-  Result := ((Key.ClassId xor Key.Region xor (Key.BlockSize shl 4)
-    xor (NativeUInt(Key.Stack) shl 3) xor NativeUInt(Ord(Key.Kind))) * SpreadFactor)
-    shr (SizeOf(Pointer) * 4) mod SlotCount;
-end;
-
-function HasKey(Group: PGroup; const Key: TGroup): Boolean;
-begin
-  Result := (Group^.Kind = Key.Kind) and (Group^.ClassId = Key.ClassId)
-    and (Group^.Region = Key.Region) and (Group^.BlockSize = Key.BlockSize)
-    and (Group^.Stack = Key.Stack);
-end;
-
 // Returns the slot of the group, or the free slot for it.
 function FindSlot(const Snapshot: TSnapshot; const Key: TGroup): PCardinal;
 var
   Index: Cardinal;
+  Group: PGroup;
 begin
-  Index := SlotOf(Key);
+  Index := ((Key.ClassId xor Key.Region xor (Key.BlockSize shl 4)
+    xor (NativeUInt(Key.Stack) shl 3) xor NativeUInt(Ord(Key.Kind))) * SpreadFactor)
+    shr (SizeOf(Pointer) * 4) mod SlotCount;
   repeat
     Result := Snapshot.Slots + Index;
-    if (Result^ = 0) or HasKey(Snapshot.Groups + Result^, Key) then
+    Group := Snapshot.Groups + Result^;
+    if (Result^ = 0) or (Group^.Kind = Key.Kind) and (Group^.ClassId = Key.ClassId)
+      and (Group^.Region = Key.Region) and (Group^.BlockSize = Key.BlockSize)
+      and (Group^.Stack = Key.Stack) then
       Exit;
     Index := (Index + 1) mod SlotCount;
   until False;
@@ -712,17 +698,12 @@ begin
 end;
 
 // Returns True if A comes before B.
-function ByBytes(A, B: PGroup): Boolean;
+function ComesBefore(A, B: PGroup; RootsFirst: Boolean): Boolean;
 begin
-  Result := A^.Bytes > B^.Bytes;
-end;
-
-function ByRootRetained(A, B: PGroup): Boolean;
-begin
-  if A^.RootRetained <> B^.RootRetained then
+  if RootsFirst and (A^.RootRetained <> B^.RootRetained) then
     Result := A^.RootRetained > B^.RootRetained
   else
-    Result := ByBytes(A, B);
+    Result := A^.Bytes > B^.Bytes;
 end;
 
 // Source: Shell, "A High-Speed Sorting Procedure", CACM 2 (1959).
@@ -731,11 +712,7 @@ function SnapshotOrder(const Snapshot: TSnapshot; RootsFirst: Boolean; out Count
 var
   Gap, Index, Place: NativeInt;
   Moved: Cardinal;
-  ComesBefore: function(A, B: PGroup): Boolean;
 begin
-  ComesBefore := ByBytes;
-  if RootsFirst then
-    ComesBefore := ByRootRetained;
   Result := @PGroupTables(Snapshot.Groups)^.Order;
   Count := 0;
   for Index := 0 to NativeInt(Snapshot.GroupCount) - 1 do
@@ -751,8 +728,8 @@ begin
     begin
       Moved := Result[Index];
       Place := Index;
-      while (Place >= Gap)
-        and ComesBefore(Snapshot.Groups + Moved, Snapshot.Groups + Result[Place - Gap]) do
+      while (Place >= Gap) and ComesBefore(Snapshot.Groups + Moved,
+        Snapshot.Groups + Result[Place - Gap], RootsFirst) do
       begin
         Result[Place] := Result[Place - Gap];
         Dec(Place, Gap);

@@ -377,16 +377,6 @@ begin
   ReportSayText(Text);
 end;
 
-procedure SayMoreWrong(const Source: TPatternFile; LineCount: Cardinal);
-var
-  Text: TText;
-begin
-  OpenMessage(Text, Source);
-  TextAdd(Text, ' ');
-  TextAddCount(Text, LineCount, 'more such line');
-  ReportSayText(Text);
-end;
-
 // Applies the line from First up to Limit, without its comment.
 procedure MarkLine(var Snapshot: TSnapshot; var Source: TPatternFile; First, Limit: PAnsiChar);
 var
@@ -411,6 +401,7 @@ end;
 procedure MarkLines(var Snapshot: TSnapshot; var Source: TPatternFile; First, Limit: PAnsiChar);
 var
   Last, Ending: PAnsiChar;
+  Text: TText;
 begin
   Inc(First, TextMarkLength(First, Limit - First));
   while First < Limit do
@@ -425,8 +416,12 @@ begin
     MarkLine(Snapshot, Source, First, Ending);
     First := Last + 1;
   end;
-  if Source.WrongCount > MostMessages then
-    SayMoreWrong(Source, Source.WrongCount - MostMessages);
+  if Source.WrongCount <= MostMessages then
+    Exit;
+  OpenMessage(Text, Source);
+  TextAdd(Text, ' ');
+  TextAddCount(Text, Source.WrongCount - MostMessages, 'more such line');
+  ReportSayText(Text);
 end;
 
 // Returns whether a file that cannot be mapped is only empty.

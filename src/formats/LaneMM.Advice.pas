@@ -260,16 +260,6 @@ begin
     Result := nil;
 end;
 
-// Adds the routine in parentheses, if there is one.
-procedure AddCalled(var Text: TText; Called: PSymbol);
-begin
-  if Called = nil then
-    Exit;
-  TextAdd(Text, ' (');
-  SymbolAddRoutine(Text, Called);
-  TextAdd(Text, ')');
-end;
-
 // Returns the advice: of what a library grows, where the routine that the program called is none of
 // the container itself, there is none but for the call.
 function AdviceFor(Grower: TGrower; Called: PSymbol): PAnsiChar;
@@ -329,7 +319,12 @@ begin
   AdviceAddPlace(Text, Symbols, AdvicePlace(Symbols, Stack));
   TextAdd(Text, ' grew ');
   TextAddChars(Text, Advice.Grew);
-  AddCalled(Text, Advice.Called);
+  if Advice.Called <> nil then
+  begin
+    TextAdd(Text, ' (');
+    SymbolAddRoutine(Text, Advice.Called);
+    TextAdd(Text, ')');
+  end;
   TextAdd(Text, ' ');
   TextAddCount(Text, Growth.Count, 'time');
   TextAdd(Text, ' from ');

@@ -11,8 +11,8 @@ unit LaneMM.BoxState;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Stats, LaneMM.Text, LaneMM.ElfFile, LaneMM.CallSites,
-  LaneMM.OsGroup, LaneMM.BoxThreads;
+  LaneMM.Layout, LaneMM.Stats, LaneMM.Text, LaneMM.ElfFile, LaneMM.CallSites, LaneMM.OsGroup,
+  LaneMM.BoxThreads;
 
 const
   /// Modules that a box names.
@@ -313,17 +313,6 @@ begin
   TextAdd(Text, ']}');
 end;
 
-procedure AddSites(var Text: TText; var State: TBoxState);
-var
-  Index: NativeInt;
-begin
-  JsonOpen(Text, 'sites', '[');
-  for Index := 0 to NativeInt(State.Sites.Count) - 1 do
-    if Text.Length <= SitesLimit then
-      AddSite(Text, State, State.Sites.Sites[Index], State.Sites.ClassIds[Index]);
-  TextAdd(Text, ']');
-end;
-
 // ---------------------------------------------------------------------------- the heap
 
 procedure AddHeap(var Text: TText; const State: TBoxState; const Status: TStatus);
@@ -450,6 +439,7 @@ end;
 procedure BoxAddState(var Text: TText; var State: TBoxState; const Status: TStatus);
 var
   Rate: TBoxRate;
+  Index: NativeInt;
 begin
   TextAdd(Text, '{"format":"lanemm-box","version":2,"head":{');
   HeadAddJson(Text);
@@ -465,7 +455,11 @@ begin
   for Rate := Low(TBoxRate) to High(TBoxRate) do
     AddPoints(Text, State.Points[Rate], RateNames[Rate]);
   AddModules(Text, State);
-  AddSites(Text, State);
+  JsonOpen(Text, 'sites', '[');
+  for Index := 0 to NativeInt(State.Sites.Count) - 1 do
+    if Text.Length <= SitesLimit then
+      AddSite(Text, State, State.Sites.Sites[Index], State.Sites.ClassIds[Index]);
+  TextAdd(Text, ']');
   TextAdd(Text, '}');
   TextAdd(Text, LineEnd);
 end;

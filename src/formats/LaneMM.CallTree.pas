@@ -77,12 +77,6 @@ begin
   OsReleasePages(Tree, SizeOf(TCallTree));
 end;
 
-// Returns whether A stands for more than B.
-function IsHeavier(A, B: PTreeStack): Boolean;
-begin
-  Result := (A^.Bytes > B^.Bytes) or (A^.Bytes = B^.Bytes) and (A^.Count > B^.Count);
-end;
-
 // Leaves out what no text has, and of recursion the frames between two of the same line.
 procedure Fold(Item: PTreeStack; const Symbols: TSymbols);
 var
@@ -122,11 +116,16 @@ end;
 procedure Place(Tree: PCallTree; Item: PTreeStack);
 var
   Index: Cardinal;
+  Before: PTreeStack;
 begin
   Index := Tree^.Length;
-  while (Index > 0) and IsHeavier(Item, Tree^.Order[Index - 1]) do
+  while Index > 0 do
   begin
-    Tree^.Order[Index] := Tree^.Order[Index - 1];
+    Before := Tree^.Order[Index - 1];
+    if (Item^.Bytes < Before^.Bytes)
+      or (Item^.Bytes = Before^.Bytes) and (Item^.Count <= Before^.Count) then
+      Break;
+    Tree^.Order[Index] := Before;
     Dec(Index);
   end;
   Tree^.Order[Index] := Item;

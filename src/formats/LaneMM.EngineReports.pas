@@ -24,10 +24,9 @@ procedure CorruptionReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Layout, LaneMM.Backed, LaneMM.ReportState,
-  LaneMM.ReportStack, LaneMM.Events, LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text,
-  LaneMM.SettingsState, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Unwind, LaneMM.ObserveState,
-  LaneMM.HeapReport;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Layout, LaneMM.Backed, LaneMM.ReportState, LaneMM.ReportStack,
+  LaneMM.Events, LaneMM.Messages, LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState,
+  LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.HeapReport;
 
 const
   // What a report takes that names what holds the memory, and the stack of LaneMM.ReportStack.
@@ -103,33 +102,20 @@ begin
   Result := Result and (Swap(Observe.LimitReports[Event], 1) = 0);
 end;
 
-// Adds what holds the memory: by call site and class as sampled, then the blocks themselves.
-procedure AddAll(var Text: TText);
-begin
-  HeapReportAdd(Text, hrInUse);
-  if @Observe.AddInUse <> nil then
-    Observe.AddInUse(Text);
-end;
-
-// Adds why the container needs memory; no call of the program's is to blame.
-procedure AddContainer(var Text: TText; var Fields: TFields);
-const
-  Messages: array[Boolean] of TMessage = (msContainer, msContainerWaits);
-begin
-  FieldCount(Fields, fiSize, Observe.Group.Limit, 'byte');
-  FieldCount(Fields, fiGiven, Observe.Group.Used, 'byte');
-  MessageAdd(Text, Messages[Observe.Group.IsWaiting], Fields);
-end;
-
 procedure AddLimit(var Text: TText; var Fields: TFields; News: PLimitNews);
 const
   Messages: array[TLimitEvent] of TMessage = (msLimitSoft, msLimitHard, msReserve,
     msLimitRegion, msRefused, msContainer);
+  OfContainer: array[Boolean] of TMessage = (msContainer, msContainerWaits);
 begin
   FieldCount(Fields, fiUsable, BackedSlices shl SliceShift, 'byte');
   HeadAdd(Text, Fields);
-  if News^.Event = leContainer then
-    AddContainer(Text, Fields)
+  if News^.Event = leContainer then // no call of the program's is to blame
+  begin
+    FieldCount(Fields, fiSize, Observe.Group.Limit, 'byte');
+    FieldCount(Fields, fiGiven, Observe.Group.Used, 'byte');
+    MessageAdd(Text, OfContainer[Observe.Group.IsWaiting], Fields);
+  end
   else
   begin
     FieldCount(Fields, fiSize, BytesOf(News^.Event), 'byte');
@@ -139,8 +125,12 @@ begin
     MessageAdd(Text, Messages[News^.Event], Fields);
     AddStack(Text, msHereStack, Fields, News^.Here);
   end;
-  if News^.IsWhole then
-    AddAll(Text)
+  if News^.IsWhole then // what holds the memory: by call site and class as sampled, then the blocks
+  begin
+    HeapReportAdd(Text, hrInUse);
+    if @Observe.AddInUse <> nil then
+      Observe.AddInUse(Text);
+  end
   else if @Observe.AddMostUsed <> nil then
     Observe.AddMostUsed(Text);
 end;
@@ -209,7 +199,6 @@ begin
   FieldAddress(Fields, fiBlock, NativeUInt(Block) - Span^.BlockSize);
   FieldStart(Fields, fiText);
   AddWord(Fields.Values, PByte(Block));
-  FieldEnd(Fields, fiText);
 end;
 
 // Reports what a PCorruptionNews leads to.

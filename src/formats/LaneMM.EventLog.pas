@@ -69,13 +69,6 @@ type
 
 // ---------------------------------------------------------------------------- choice
 
-function IsWorthALine(Site: PSite; Count: NativeUInt): Boolean;
-begin
-  // Growth in place copies nothing: only sites where blocks moved are listed.
-  Result := (Count >= Settings.Values[opLeast])
-    and ((Site^.Kind <> siGrowth) or (LoadAcquire(Site^.Moves) > 0));
-end;
-
 // Returns the work that a site has caused: its events; of growth, which advice can save, in bytes
 // copied, where a call counts as much as CallBytes.
 function WorkOf(Site: PSite; Count: NativeUInt): UInt64;
@@ -128,7 +121,9 @@ begin
       Inc(List.AllMoves, LoadAcquire(Site^.Moves));
       Inc(List.AllCopied, LoadAcquire(Site^.CopiedBytes));
     end;
-    if IsWorthALine(Site, Count) then
+    // Growth in place copies nothing: only sites where blocks moved are listed.
+    if (Count >= Settings.Values[opLeast])
+      and ((Site^.Kind <> siGrowth) or (LoadAcquire(Site^.Moves) > 0)) then
       Insert(List, Site, Count);
   end;
 end;

@@ -378,15 +378,6 @@ begin
   TextAdd(Text, LineEnd);
 end;
 
-procedure AddLost(var Text: TText);
-begin
-  if LoadAcquire(Observe.SamplesLost) = 0 then
-    Exit;
-  TextAdd(Text, '  Missing in memory in use and at the peak: ');
-  TextAddCount(Text, LoadAcquire(Observe.SamplesLost), 'sample');
-  TextAdd(Text, ', for which the sampler had no space or no lock'#10);
-end;
-
 // Writes Text to the log, and its first lines to stderr; all where there is no log.
 function WriteText(const Text: TText): Boolean;
 var
@@ -424,7 +415,12 @@ begin
     AddSites(Text, Profile, Report, Sites);
     AddClasses(Text, ByClass);
     AddSizes(Text);
-    AddLost(Text);
+    if LoadAcquire(Observe.SamplesLost) > 0 then
+    begin
+      TextAdd(Text, '  Missing in memory in use and at the peak: ');
+      TextAddCount(Text, LoadAcquire(Observe.SamplesLost), 'sample');
+      TextAdd(Text, ', for which the sampler had no space or no lock'#10);
+    end;
   end;
   ProfileClose(Profile);
 end;

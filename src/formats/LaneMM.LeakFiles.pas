@@ -27,10 +27,9 @@ procedure LeakPageAdd(var Text: TText; const List: TLeakList);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.OsFiles, LaneMM.Json,
-  LaneMM.ReportHead, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind,
-  LaneMM.Html, LaneMM.Contents, LaneMM.Groups, LaneMM.LeakText, LaneMM.NodeStacks, LaneMM.Places,
-  LaneMM.Retainers, LaneMM.Snapshot;
+  LaneMM.Layout, LaneMM.Os, LaneMM.OsFiles, LaneMM.Json, LaneMM.ReportHead, LaneMM.BacktraceTable,
+  LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind, LaneMM.Html, LaneMM.Contents, LaneMM.Groups,
+  LaneMM.LeakText, LaneMM.NodeStacks, LaneMM.Places, LaneMM.Retainers, LaneMM.Snapshot;
 
 procedure ReadGroupName(const List: TLeakList; Group: PGroup; out Name: TPath);
 var
@@ -374,14 +373,6 @@ begin
   TextAdd(Text, '</failure></testcase>'#10);
 end;
 
-procedure AddError(var Text: TText; const List: TLeakList);
-begin
-  TextAdd(Text, '<testcase classname="leaks" name="all blocks are examined">'
-    + '<error type="memory" message="');
-  TextAddCount(Text, List.Snapshot.LostCount, 'block');
-  TextAdd(Text, ' not examined for lack of memory"/></testcase>'#10);
-end;
-
 procedure LeakJunitAdd(var Text: TText; const List: TLeakList);
 var
   Index: NativeInt;
@@ -402,7 +393,12 @@ begin
   for Index := 0 to NativeInt(List.Count) - 1 do
     AddFailure(Text, List, Index);
   if Errors > 0 then
-    AddError(Text, List)
+  begin
+    TextAdd(Text, '<testcase classname="leaks" name="all blocks are examined">'
+      + '<error type="memory" message="');
+    TextAddCount(Text, List.Snapshot.LostCount, 'block');
+    TextAdd(Text, ' not examined for lack of memory"/></testcase>'#10);
+  end
   else if List.Count = 0 then
     TextAdd(Text, '<testcase classname="leaks" name="no leaks"/>'#10);
   TextAdd(Text, '</testsuite></testsuites>'#10);

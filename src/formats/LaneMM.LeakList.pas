@@ -118,15 +118,6 @@ begin
   Path^.Bytes := 0;
 end;
 
-procedure JoinCycles(const List: TLeakList);
-var
-  Number: NativeInt;
-begin
-  for Number := 1 to NativeInt(List.Retainers.PathCount) - 1 do
-    if List.Retainers.Paths[Number].IsCycle then
-      JoinCycle(List, List.Retainers.Paths + Number);
-end;
-
 function LeakPlace(const List: TLeakList; Index: Cardinal; Last: PPlace): PPlace;
 begin
   Result := PlacesNext(List.Snapshot.Places^, LeakGroup(List, Index)^.Place, Last);
@@ -225,16 +216,6 @@ begin
   JoinLines(List);
 end;
 
-// Joins the places of a group that would read the same: an unrolled loop has a return address for
-// each call in one line. Then joins those of one line.
-procedure JoinPlaces(var List: TLeakList);
-begin
-  VisitPlaces(List, NumberText);
-  PlacesJoin(List.Snapshot.Places^);
-  VisitPlaces(List, NumberLine);
-  PlacesJoinLines(List.Snapshot.Places^);
-end;
-
 // Lists the groups and sums them up. After the search for retainers, if there is one.
 procedure ListGroups(var List: TLeakList);
 var
@@ -247,7 +228,12 @@ begin
     Inc(List.Bytes, LeakGroup(List, Index)^.Bytes);
   end;
   List.IsUnknown := (List.Blocks = 0) and (List.Snapshot.LostCount > 0);
-  JoinPlaces(List);
+  // Places of a group that would read the same: an unrolled loop has a return address for each call
+  // in one line. Then those of one line.
+  VisitPlaces(List, NumberText);
+  PlacesJoin(List.Snapshot.Places^);
+  VisitPlaces(List, NumberLine);
+  PlacesJoinLines(List.Snapshot.Places^);
 end;
 
 procedure LeakListOpenUnknown(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
@@ -268,6 +254,8 @@ begin
 end;
 
 procedure LeakListOpen(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
+var
+  Number: NativeInt;
 begin
   List := Default(TLeakList);
   List.Topic := Topic;
@@ -276,8 +264,9 @@ begin
   Snapshot := Default(TSnapshot);
   FindTraces(List);
   List.HasRetainers := RetainersOpen(List.Retainers, List.Snapshot);
-  if List.HasRetainers then
-    JoinCycles(List);
+  for Number := 1 to NativeInt(List.Retainers.PathCount) - 1 do
+    if List.Retainers.Paths[Number].IsCycle then
+      JoinCycle(List, List.Retainers.Paths + Number);
   ListGroups(List);
 end;
 

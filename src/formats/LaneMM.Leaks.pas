@@ -219,15 +219,6 @@ begin
   FetchAdd(Sample.Site^.LeakedBytes, Sample.Bytes);
 end;
 
-// Hands the sums and the sampled leaks to the profiles.
-procedure CountLeaks(var Snapshot: TSnapshot);
-begin
-  Observe.LeakedCount := Snapshot.Counts[nsCounted];
-  Observe.LeakedBytes := Snapshot.Bytes[nsCounted];
-  SamplesVisit(CountLeak, @Snapshot);
-  Observe.HasLeaks := True;
-end;
-
 procedure FindLeaks(out List: TLeakList; Frame: NativeUInt);
 var
   Snapshot: TSnapshot;
@@ -253,7 +244,12 @@ begin
   begin
     LeaksDescribe(Snapshot);
     if Snapshot.LostCount = 0 then
-      CountLeaks(Snapshot);
+    begin
+      Observe.LeakedCount := Snapshot.Counts[nsCounted];
+      Observe.LeakedBytes := Snapshot.Bytes[nsCounted];
+      SamplesVisit(CountLeak, @Snapshot);
+      Observe.HasLeaks := True;
+    end;
     LeakListOpen(List, Snapshot, ltLeaks);
   end
   else

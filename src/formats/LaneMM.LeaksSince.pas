@@ -40,9 +40,9 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.OsProcess, LaneMM.Rtl, LaneMM.Lock, LaneMM.Walk,
-  LaneMM.ReportState, LaneMM.Text, LaneMM.Contents, LaneMM.Modules, LaneMM.Advice,
-  LaneMM.Groups, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.Pause, LaneMM.Places,
-  LaneMM.Retainers, LaneMM.Snapshot, LaneMM.LeakList, LaneMM.Leaks, LaneMM.Roots;
+  LaneMM.ReportState, LaneMM.Text, LaneMM.Contents, LaneMM.Modules, LaneMM.Advice, LaneMM.Groups,
+  LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.Pause, LaneMM.Places, LaneMM.Retainers,
+  LaneMM.Snapshot, LaneMM.LeakList, LaneMM.Leaks, LaneMM.Roots;
 
 type
   TSearch = record

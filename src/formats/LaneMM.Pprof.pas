@@ -121,16 +121,6 @@ begin
   end;
 end;
 
-// Adds when and of which process the profile is.
-procedure AddHead(var Writer: TWriter);
-const
-  Second = 1000000000;
-begin
-  HeadAddLine(Writer.Part);
-  AddNumber(Writer.All, Comment, EndText(Writer));
-  AddNumber(Writer.All, TimeNanos, OsUnixSeconds * Second);
-end;
-
 // Adds the unit of the sampling distance, and its mean.
 procedure AddPeriod(var Writer: TWriter);
 var
@@ -213,23 +203,18 @@ begin
   EndPart(Writer, Sample);
 end;
 
-procedure AddSite(var Writer: TWriter; const Profile: TProfile; Site: PSite);
-var
-  Part: TSitePart;
-begin
-  SitePartFirst(Profile, Site, Part);
-  repeat
-    AddPart(Writer, Profile, Part);
-  until not SitePartNext(Part);
-end;
-
 procedure AddProfile(var Writer: TWriter; const Profile: TProfile);
+const
+  Second = 1000000000;
 var
   Index: NativeInt;
   Site: PSite;
+  Part: TSitePart;
 begin
   AddText(Writer, nil); // the first string is empty
-  AddHead(Writer);
+  HeadAddLine(Writer.Part);
+  AddNumber(Writer.All, Comment, EndText(Writer));
+  AddNumber(Writer.All, TimeNanos, OsUnixSeconds * Second);
   AddSampleTypes(Writer, Profile);
   if Profile.Kind = pkHeap then
     AddPeriod(Writer);
@@ -239,7 +224,12 @@ begin
     AddLocation(Writer, Profile.Symbols, @Profile.Symbols.Items[Index], Index + 1);
   Site := nil;
   while ProfileNext(Profile, Site) do
-    AddSite(Writer, Profile, Site);
+  begin
+    SitePartFirst(Profile, Site, Part);
+    repeat
+      AddPart(Writer, Profile, Part);
+    until not SitePartNext(Part);
+  end;
 end;
 
 // ---------------------------------------------------------------------------- gzip

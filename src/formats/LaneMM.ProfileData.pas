@@ -12,8 +12,8 @@ unit LaneMM.ProfileData;
 interface
 
 uses
-  LaneMM.Text, LaneMM.Elf, LaneMM.Symbols, LaneMM.Unwind, LaneMM.CallSites,
-  LaneMM.SampledClasses, LaneMM.Fragments;
+  LaneMM.Text, LaneMM.Elf, LaneMM.Symbols, LaneMM.Unwind, LaneMM.CallSites, LaneMM.SampledClasses,
+  LaneMM.Fragments;
 
 type
   /// The kinds of profiles.
@@ -121,8 +121,8 @@ procedure ProfileAddStack(var Text: TText; const Profile: TProfile; Site: PSite)
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Json, LaneMM.BacktraceText,
-  LaneMM.ObserveState, LaneMM.Samples;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Json, LaneMM.BacktraceText, LaneMM.ObserveState,
+  LaneMM.Samples;
 
 const
   Members: array[TProfileKind] of set of TSiteKind = ([siShardMiss..siRemoteFree], [siGrowth],
@@ -151,17 +151,6 @@ begin
       Profile.Sites[Index div 32] := Profile.Sites[Index div 32] or Cardinal(1) shl (Index mod 32);
       Inc(Result, Site^.Stack.Count);
     end;
-end;
-
-procedure AddFrames(var Profile: TProfile);
-var
-  Frame: Cardinal;
-  Site: PSite;
-begin
-  Site := nil;
-  while ProfileNext(Profile, Site) do
-    for Frame := 0 to Site^.Stack.Count - 1 do
-      SymbolsAdd(Profile.Symbols, Site^.Stack.Frames[Frame]);
 end;
 
 // Returns blocks of the site at the peak, or their bytes.
@@ -202,19 +191,6 @@ begin
   end;
 end;
 
-// Reads the values of all sites: from the last on, so that blocks in use or freed are never more
-// than those allocated, of which another thread may add some meanwhile.
-procedure ReadValues(var Profile: TProfile);
-var
-  Site: PSite;
-  Value: TProfileValue;
-begin
-  Site := nil;
-  while ProfileNext(Profile, Site) do
-    for Value := ValueRanges[Profile.Kind].Last downto ValueRanges[Profile.Kind].First do
-      Profile.Values^[SiteIndex(Site), Value] := ValueNow(Site, Value);
-end;
-
 procedure AddSample(const Sample: TSample; Context: Pointer);
 var
   Profile: PProfile;
@@ -245,6 +221,9 @@ end;
 function ProfileOpen(out Profile: TProfile; Kind: TProfileKind): Boolean;
 var
   FrameCount: NativeUInt;
+  Site: PSite;
+  Value: TProfileValue;
+  Frame: Cardinal;
 begin
   Profile := Default(TProfile);
   Profile.Kind := Kind;
@@ -254,9 +233,17 @@ begin
   Profile.Values := OsTakePages(SizeOf(TSiteValues));
   if Profile.Values = nil then
     Exit(False);
-  ReadValues(Profile);
   SymbolsOpen(Profile.Symbols, FrameCount + 1);
-  AddFrames(Profile);
+  Site := nil;
+  while ProfileNext(Profile, Site) do
+  begin
+    // From the last value on: blocks in use or freed are never more than those allocated, of which
+    // another thread may add some meanwhile.
+    for Value := ValueRanges[Profile.Kind].Last downto ValueRanges[Profile.Kind].First do
+      Profile.Values^[SiteIndex(Site), Value] := ValueNow(Site, Value);
+    for Frame := 0 to Site^.Stack.Count - 1 do
+      SymbolsAdd(Profile.Symbols, Site^.Stack.Frames[Frame]);
+  end;
   SymbolsAdd(Profile.Symbols, CutFrame); // BacktraceFold may add it
   SymbolsSort(Profile.Symbols);
   ElfOpen(Profile.Elf);

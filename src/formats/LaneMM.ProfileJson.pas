@@ -23,8 +23,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Stats, LaneMM.Json, LaneMM.ReportHead, LaneMM.SettingsState,
-  LaneMM.Symbols, LaneMM.ObserveState, LaneMM.Advice, LaneMM.CallSites,
-  LaneMM.SampledClasses, LaneMM.Samples, LaneMM.TimeLine;
+  LaneMM.Symbols, LaneMM.ObserveState, LaneMM.Advice, LaneMM.CallSites, LaneMM.SampledClasses,
+  LaneMM.Samples, LaneMM.TimeLine;
 
 const
   // Distinct classes that a report names; the others count as `other`.
@@ -150,16 +150,6 @@ begin
   TextAdd(Text, '}');
 end;
 
-procedure AddFrames(var Text: TText; const Profile: TProfile);
-var
-  Index: NativeInt;
-begin
-  JsonOpen(Text, 'frames', '[');
-  for Index := 0 to Profile.Symbols.Count - 1 do
-    AddFrame(Text, @Profile.Symbols.Items[Index]);
-  TextAdd(Text, ']');
-end;
-
 // ---------------------------------------------------------------------------- sites
 
 procedure AddValues(var Text: TText; const Profile: TProfile; Site: PSite);
@@ -283,34 +273,6 @@ end;
 
 // ---------------------------------------------------------------------------- the heap
 
-procedure AddPeak(var Text: TText; const Profile: TProfile);
-begin
-  JsonOpen(Text, 'peak', '{');
-  JsonAddNumber(Text, 'ms', LoadAcquire(Observe.PeakMs));
-  JsonAddNumber(Text, 'objects', ProfileSum(Profile, pvPeakCount));
-  JsonAddNumber(Text, 'space', ProfileSum(Profile, pvPeakBytes));
-  TextAdd(Text, '}');
-end;
-
-// Adds what leaked, of all blocks: not sampled.
-procedure AddLeaks(var Text: TText);
-begin
-  JsonOpen(Text, 'leaks', '{');
-  JsonAddNumber(Text, 'objects', Observe.LeakedCount);
-  JsonAddNumber(Text, 'space', Observe.LeakedBytes);
-  TextAdd(Text, '}');
-end;
-
-procedure AddLifeLimits(var Text: TText);
-var
-  Index: Cardinal;
-begin
-  JsonOpen(Text, 'life_limits', '[');
-  for Index := 0 to High(LifeLimits) do
-    JsonAddItem(Text, LifeLimits[Index]);
-  TextAdd(Text, ']');
-end;
-
 procedure AddLine(var Text: TText; Line: PTimeLine);
 const
   Names: array[0..4] of ShortString = ('ms', 'inuse_objects', 'inuse_space', 'alloc_space',
@@ -356,13 +318,6 @@ begin
   TextAdd(Text, ']');
 end;
 
-procedure AddSpans(var Text: TText; const Status: TClassStatus);
-begin
-  JsonAddNumber(Text, 'spans', Status.SpanCount);
-  JsonAddNumber(Text, 'span_space', Status.SpanBytes);
-  JsonAddNumber(Text, 'free_space', Status.FreeCount * Status.BlockSize);
-end;
-
 procedure AddSizes(var Text: TText);
 var
   Statuses: TClassStatuses;
@@ -383,7 +338,11 @@ begin
     JsonAddNumber(Text, 'inuse_objects', Remaining(Counts^.Count, Counts^.FreedCount));
     JsonAddNumber(Text, 'inuse_space', Remaining(Counts^.Bytes, Counts^.FreedBytes));
     if Index < SizeClassCount then
-      AddSpans(Text, Statuses[Index]);
+    begin
+      JsonAddNumber(Text, 'spans', Statuses[Index].SpanCount);
+      JsonAddNumber(Text, 'span_space', Statuses[Index].SpanBytes);
+      JsonAddNumber(Text, 'free_space', Statuses[Index].FreeCount * Statuses[Index].BlockSize);
+    end;
     TextAdd(Text, '}');
   end;
   TextAdd(Text, ']');
@@ -393,6 +352,7 @@ procedure AddHeap(var Text: TText; const Profile: TProfile);
 var
   Line: PTimeLine;
   List: TClassList;
+  Index: Cardinal;
 begin
   List.Count := 0;
   NumberOf(List, OtherClass);
@@ -401,10 +361,22 @@ begin
   if Line <> nil then
     AddLine(Text, Line);
   TimeLineClose(Line);
-  AddPeak(Text, Profile);
+  JsonOpen(Text, 'peak', '{');
+  JsonAddNumber(Text, 'ms', LoadAcquire(Observe.PeakMs));
+  JsonAddNumber(Text, 'objects', ProfileSum(Profile, pvPeakCount));
+  JsonAddNumber(Text, 'space', ProfileSum(Profile, pvPeakBytes));
+  TextAdd(Text, '}');
   if Observe.HasLeaks then
-    AddLeaks(Text);
-  AddLifeLimits(Text);
+  begin
+    JsonOpen(Text, 'leaks', '{'); // of all blocks: not sampled
+    JsonAddNumber(Text, 'objects', Observe.LeakedCount);
+    JsonAddNumber(Text, 'space', Observe.LeakedBytes);
+    TextAdd(Text, '}');
+  end;
+  JsonOpen(Text, 'life_limits', '[');
+  for Index := 0 to High(LifeLimits) do
+    JsonAddItem(Text, LifeLimits[Index]);
+  TextAdd(Text, ']');
   if Profile.Contents.Table <> nil then
     AddClasses(Text, List);
   AddSizes(Text);
@@ -414,12 +386,16 @@ procedure ProfileJsonAdd(var Text: TText; const Profile: TProfile);
 var
   Range: TValueRange;
   None: TClassList;
+  Index: NativeInt;
 begin
   Range := ProfileRange(Profile);
   JsonOpenLine(Text);
   JsonAddText(Text, 'kind', ProfileNames[Profile.Kind]);
   AddColumns(Text, Range);
-  AddFrames(Text, Profile);
+  JsonOpen(Text, 'frames', '[');
+  for Index := 0 to Profile.Symbols.Count - 1 do
+    AddFrame(Text, @Profile.Symbols.Items[Index]);
+  TextAdd(Text, ']');
   None.Count := 0;
   if Profile.Kind = pkHeap then
     AddHeap(Text, Profile)

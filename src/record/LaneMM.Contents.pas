@@ -87,27 +87,17 @@ begin
   Result := Sign in ['A'..'Z', 'a'..'z', '_', #128..#255];
 end;
 
-// The names of generic classes contain their parameters.
-function IsNamePart(Sign: AnsiChar): Boolean; inline;
-begin
-  Result := IsNameStart(Sign) or (Sign in ['0'..'9', '$', '<', '>', ',', '.', '&', ' ']);
-end;
-
-function IsName(const Name: ShortString): Boolean;
+// Reads a name; returns True if it is valid. Those of generic classes contain their parameters.
+function ReadName(Address: NativeUInt; out Name: ShortString): Boolean;
 var
   Index: Cardinal;
 begin
-  Result := (Length(Name) > 0) and IsNameStart(Name[1]);
-  for Index := 2 to Length(Name) do
-    Result := Result and IsNamePart(Name[Index]);
-end;
-
-// Reads a name; returns True if it is valid.
-function ReadName(Address: NativeUInt; out Name: ShortString): Boolean;
-begin
   Name := '';
-  Result := ModulesRead(Address, @Name, 1)
-    and ModulesRead(Address + 1, @Name[1], Length(Name)) and IsName(Name);
+  Result := ModulesRead(Address, @Name, 1) and ModulesRead(Address + 1, @Name[1], Length(Name))
+    and (Length(Name) > 0) and IsNameStart(Name[1]);
+  for Index := 2 to Length(Name) do
+    Result := Result and (IsNameStart(Name[Index])
+      or (Name[Index] in ['0'..'9', '$', '<', '>', ',', '.', '&', ' ']));
 end;
 
 function ClassReadParent(const Head: TClassHead; out Parent: NativeUInt): Boolean;

@@ -209,20 +209,10 @@ begin
     Forget(Entry, P);
 end;
 
-// Resizes a block that does not grow; it may move.
-function Shrink(var P: Pointer; Size: NativeUInt): Pointer;
-var
-  Before: Pointer;
-begin
-  Before := P;
-  Result := Observe.GrowthBehind.ReallocMem(P, Size);
-  if P <> Before then
-    GrowthSeeFree(Before);
-end;
-
 function ReallocSlow(var P: Pointer; Size: NativeUInt): Pointer;
 var
   UsableSize: NativeUInt;
+  Before: Pointer;
 begin
   if Size = 0 then
     GrowthSeeFree(P);
@@ -232,7 +222,12 @@ begin
   if Size > SizeBefore(P, UsableSize) then
     Result := Grow(P, Size, UsableSize)
   else
-    Result := Shrink(P, Size);
+  begin
+    Before := P;
+    Result := Observe.GrowthBehind.ReallocMem(P, Size);
+    if P <> Before then
+      GrowthSeeFree(Before);
+  end;
 end;
 
 function GrowthRealloc(var P: Pointer; Size: TSize): Pointer;

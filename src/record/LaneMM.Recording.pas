@@ -34,8 +34,8 @@ procedure RecordCall(Kind: TRecordKind; P: Pointer; Size, Alignment: NativeUInt)
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsFiles,
-  LaneMM.Lock, LaneMM.Threads, LaneMM.Text, LaneMM.SettingsState;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsFiles, LaneMM.Lock,
+  LaneMM.Threads, LaneMM.Text, LaneMM.SettingsState;
 
 const
   EventBytes = 128; // more than an event, one of a thread before it, and the end

@@ -79,8 +79,8 @@ function ClassIdKind(ClassId: NativeUInt): PAnsiChar;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Hooks,
-  LaneMM.Arena, LaneMM.Modules, LaneMM.ObserveState, LaneMM.Contents;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Hooks, LaneMM.Arena, LaneMM.Modules,
+  LaneMM.ObserveState, LaneMM.Contents;
 
 const
   TableBytes = SiteClassLimit * SizeOf(TSiteClass);

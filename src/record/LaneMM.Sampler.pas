@@ -440,18 +440,15 @@ end;
 
 // ---------------------------------------------------------------------------- start
 
-// The old spans of samples stay as they are; allocations take new ones from now on.
-procedure RecoverSpans;
-begin
-  FillChar(Observe.Samples^.Queues, SizeOf(Observe.Samples^.Queues), 0);
-  HeapFormat(Observe.Samples);
-  LockReset(Observe.SampleLock);
-end;
-
 procedure SamplerRecover(IsTorn: Boolean);
 begin
   if IsTorn and (Observe.Samples <> nil) then
-    RecoverSpans;
+  begin
+    // The old spans of samples stay as they are; allocations take new ones from now on.
+    FillChar(Observe.Samples^.Queues, SizeOf(Observe.Samples^.Queues), 0);
+    HeapFormat(Observe.Samples);
+    LockReset(Observe.SampleLock);
+  end;
   SamplesForget;
 end;
 

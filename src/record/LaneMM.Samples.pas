@@ -54,8 +54,7 @@ implementation
 
 uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.SettingsState,
-  LaneMM.SampledClasses, LaneMM.Temporaries, LaneMM.TimeLine,
-  LaneMM.TimedReports;
+  LaneMM.SampledClasses, LaneMM.Temporaries, LaneMM.TimeLine, LaneMM.TimedReports;
 
 const
   TableBytes = SampleLimit * SizeOf(TSample);
@@ -132,24 +131,6 @@ begin
   Result := NativeUInt(Sample.UsableSize - Sample.Size) * Sample.Count;
 end;
 
-procedure AddToSite(const Sample: TSample);
-begin
-  PeakKeep(Sample.Site);
-  SiteAddEvents(Sample.Site, Sample.Count);
-  FetchAdd(Sample.Site^.Bytes, Sample.Bytes);
-  FetchAdd(Sample.Site^.Slack, SlackOf(Sample));
-  FetchAdd(Sample.Site^.Samples, 1);
-end;
-
-procedure AddFreedToSite(const Sample: TSample);
-begin
-  PeakKeep(Sample.Site);
-  FetchAdd(Sample.Site^.FreedCount, Sample.Count);
-  FetchAdd(Sample.Site^.FreedBytes, Sample.Bytes);
-  FetchAdd(Sample.Site^.FreedSlack, SlackOf(Sample));
-  FetchAdd(Sample.Site^.FreedSamples, 1);
-end;
-
 procedure AddLife(const Sample: TSample);
 var
   LifeMs, Index: Cardinal;
@@ -177,7 +158,11 @@ begin
   // For a thread that has added to InUseBytes and was stopped before it could: the sites have what
   // they had at that peak until this thread goes on.
   PeakRaise(LoadAcquire(Observe.InUseBytes));
-  AddFreedToSite(Sample);
+  PeakKeep(Sample.Site);
+  FetchAdd(Sample.Site^.FreedCount, Sample.Count);
+  FetchAdd(Sample.Site^.FreedBytes, Sample.Bytes);
+  FetchAdd(Sample.Site^.FreedSlack, SlackOf(Sample));
+  FetchAdd(Sample.Site^.FreedSamples, 1);
   Sizes := @Observe.Sizes[SizeIndexOf(Sample.Size)];
   FetchAdd(Sizes^.FreedCount, Sample.Count);
   FetchAdd(Sizes^.FreedBytes, Sample.Bytes);
@@ -248,7 +233,11 @@ var
   Sizes: PSizeCounts;
 begin
   Sample.BornMs := OsNowMs;
-  AddToSite(Sample);
+  PeakKeep(Sample.Site);
+  SiteAddEvents(Sample.Site, Sample.Count);
+  FetchAdd(Sample.Site^.Bytes, Sample.Bytes);
+  FetchAdd(Sample.Site^.Slack, SlackOf(Sample));
+  FetchAdd(Sample.Site^.Samples, 1);
   FetchAdd(Observe.AllocatedBytes, Sample.Bytes);
   Sizes := @Observe.Sizes[SizeIndexOf(Sample.Size)];
   FetchAdd(Sizes^.Count, Sample.Count);

@@ -40,8 +40,7 @@ procedure TimedReportsForget;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.SettingsState,
-  LaneMM.ObserveState;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.SettingsState, LaneMM.ObserveState;
 
 const
   // Values of Observe.ReporterState.

@@ -51,11 +51,8 @@ function IsLoad(Word: Cardinal): Boolean;
 const
   Vector = $4000000;
 begin
-  if Word and $3A000000 = $38000000 then
-    if Word and Vector <> 0 then
-      Result := Word and $400000 <> 0
-    else
-      Result := Word and $C00000 <> 0
+  if Word and ($3A000000 or Vector) = $38000000 then
+    Result := Word and $C00000 <> 0
   else
     Result := Word and $400000 <> 0;
 end;
@@ -134,7 +131,6 @@ const
   TwelveBits = $400000;
 begin
   Result := True;
-  Item.Kind := ikAddress;
   Item.Target := Word and 31;
   if Word and $FFE0FFE0 = $AA0003E0 then
     Item.Operand.Base := Word shr 16 and 31
@@ -153,8 +149,7 @@ begin
   else
     Result := False;
   if Result then
-    Exit;
-  Item.Kind := ikOther;
+    Item.Kind := ikAddress;
 end;
 
 function ReadFlow(Code: NativeUInt; Word: Cardinal; var Item: TInstruction): Boolean;

@@ -123,15 +123,6 @@ begin
     Result := Result and (SymbolsFind(All, Some.Items[Index].Address + 1) <> nil);
 end;
 
-// Adds the addresses of Earlier; as far as there is memory.
-procedure AddAll(var Symbols: TSymbols; const Earlier: TSymbols);
-var
-  Index: NativeInt;
-begin
-  for Index := 0 to Earlier.Count - 1 do
-    SymbolsAdd(Symbols, Earlier.Items[Index].Address + 1);
-end;
-
 function BytesOf(Chars: PAnsiChar): NativeUInt;
 begin
   Result := 0;
@@ -181,6 +172,7 @@ procedure SymbolizerResolveAgain(var Symbolizer: TSymbolizer);
 var
   Kept: PSymbolizer;
   Changes: NativeUInt;
+  Index: NativeInt;
 begin
   Changes := LoadAcquire(Stacks.CodeChanges); // before the names are found
   // Acquire: the symbols of the thread that kept them. Pairs with SymbolizerKeep.
@@ -195,7 +187,8 @@ begin
       Exit;
     end;
     if Kept^.Symbols.Count < MostKept then
-      AddAll(Symbolizer.Symbols, Kept^.Symbols);
+      for Index := 0 to Kept^.Symbols.Count - 1 do // as far as there is memory
+        SymbolsAdd(Symbolizer.Symbols, Kept^.Symbols.Items[Index].Address + 1);
   end;
   if Kept <> nil then
   begin
@@ -386,14 +379,6 @@ begin
   end;
 end;
 
-procedure AddCut(var Text: TText);
-begin
-  TextAdd(Text, '(cut here');
-  if Stacks.Shown < MaxFrames then
-    TextAdd(Text, ': depth=N sets the number of frames');
-  TextAdd(Text, ')'#10);
-end;
-
 procedure BacktraceAddFrame(var Text: TText; const Symbolizer: TSymbolizer; Return: NativeUInt;
   Forks: Cardinal);
 var
@@ -402,7 +387,10 @@ begin
   BacktraceAddIndent(Text, Forks);
   if Return = CutFrame then
   begin
-    AddCut(Text);
+    TextAdd(Text, '(cut here');
+    if Stacks.Shown < MaxFrames then
+      TextAdd(Text, ': depth=N sets the number of frames');
+    TextAdd(Text, ')'#10);
     Exit;
   end;
   Symbol := SymbolsFind(Symbolizer.Symbols, Return);

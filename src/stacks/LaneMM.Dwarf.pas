@@ -454,15 +454,6 @@ begin
   ReadFormats(Reading.Code, Reading.Table.Files);
 end;
 
-// FindFiles before version 5.
-procedure FindFilesInList(var Reading: TReading);
-begin
-  Reading.Table.Folders.First := Reading.Code.Next;
-  while DwarfSkipText(Reading.Code) do;
-  Reading.Table.Files.Formats := nil;
-  Reading.Table.Files.First := Reading.Code.Next;
-end;
-
 // Reads the header of a unit; the line program that follows remains to be read. Returns False for
 // an unknown version or a malformed header.
 function ReadHead(var Reading: TReading): Boolean;
@@ -498,7 +489,12 @@ begin
   Inc(Reading.Code.Next, Reading.Table.FirstSpecial - 1);
   Result := Reading.Table.LineRange > 0;
   if Version < FirstWithFormats then
-    FindFilesInList(Reading)
+  begin
+    Reading.Table.Folders.First := Reading.Code.Next;
+    while DwarfSkipText(Reading.Code) do;
+    Reading.Table.Files.Formats := nil;
+    Reading.Table.Files.First := Reading.Code.Next;
+  end
   else
     Result := FindFiles(Reading) and Result;
   Reading.Code.Next := Behind;

@@ -194,14 +194,6 @@ begin
     and Keep(Elf, ElfFileBuildId(Elf.Files[Elf.Count], Other) and IsSame(Id, Other));
 end;
 
-// Opens the file with the debug information of the last file, that of Mapping, which has none;
-// returns whether there is one. It is then the last file.
-function OpenDebugFile(var Elf: TElf; const Mapping: TOsMapping): Boolean;
-begin
-  Result := (Elf.Count < MaxElfFiles) and not ElfFileIsWhole(Elf.Files[Elf.Count - 1])
-    and (OpenByBuildId(Elf, Mapping) or OpenByLink(Elf, Mapping));
-end;
-
 // ---------------------------------------------------------------------------- modules
 
 function KeepPath(var Elf: TElf; const Mapping: TOsMapping): PAnsiChar;
@@ -244,7 +236,9 @@ begin
     Bias := Elf.Files[Elf.Count].Bias;
     Inc(Elf.Count);
     Result := ResolveFile(Elf, Elf.Files[Elf.Count - 1], Symbols);
-    if OpenDebugFile(Elf, Mapping) then
+    // A file with its debug information, which it has not, is the last one then.
+    if (Elf.Count < MaxElfFiles) and not ElfFileIsWhole(Elf.Files[Elf.Count - 1])
+      and (OpenByBuildId(Elf, Mapping) or OpenByLink(Elf, Mapping)) then
       Result := ResolveFile(Elf, Elf.Files[Elf.Count - 1], Symbols);
   end;
   Index := SetModule(Symbols, Index, Mapping, KeepPath(Elf, Mapping), Bias);

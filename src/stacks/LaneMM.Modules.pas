@@ -119,20 +119,14 @@ begin
   Ranges.Count := Kept;
 end;
 
-// Returns the table, which the first caller creates; nil without memory.
-function Table: PModules;
-begin
-  OsTakeTable(Stacks.Modules, SizeOf(TModules));
-  Result := PModules(LoadAcquire(Stacks.Modules));
-end;
-
 procedure ModulesLook;
 var
   Modules: PModules;
   Look: TLook;
   Next: NativeUInt;
 begin
-  Modules := Table;
+  OsTakeTable(Stacks.Modules, SizeOf(TModules));
+  Modules := PModules(LoadAcquire(Stacks.Modules));
   // A second thread does not wait: the ranges that it finds were read a moment ago.
   if (Modules = nil) or not CompareAndSwap(Modules^.IsBusy, 0, 1) then
     Exit;

@@ -182,15 +182,6 @@ begin
   Result := TextAt(Pe, Offset);
 end;
 
-// Returns the name of a symbol: four zeros stand before an offset of the string table.
-function SymbolName(const Pe: TPeFile; Entry: NativeUInt): PAnsiChar;
-begin
-  if LongAt(Pe, Entry) = 0 then
-    Result := TextAt(Pe, LongAt(Pe, Entry + SizeOf(Cardinal)))
-  else
-    Result := ShortName(PAnsiChar(Pe.Image + Entry));
-end;
-
 // ---------------------------------------------------------------------------- sections
 
 // Returns the bytes of a section. In the file zeros fill it up, which a table must not have.
@@ -315,7 +306,9 @@ begin
     Code := CodeAddress(Pe, HalfAt(Pe, Entry + SymbolSection));
     if Code <> 0 then
     begin
-      Name := SymbolName(Pe, Entry);
+      Name := ShortName(PAnsiChar(Pe.Image + Entry));
+      if LongAt(Pe, Entry) = 0 then // four zeros stand before an offset of the string table
+        Name := TextAt(Pe, LongAt(Pe, Entry + SizeOf(Cardinal)));
       if Name^ <> #0 then
         NameFrom(Pe, Symbols, Code + LongAt(Pe, Entry + SymbolValue), CodeName(Name));
     end;

@@ -1,8 +1,8 @@
 /// The table of a module's routines and their frames that linkers write on 64-bit Windows.
 //
-// Owns:       Stacks.Module, Routines, RoutinesSize.
+// Owns:       nothing.
 // Invariants: the table is sorted. Reads it and what it leads to, in this module alone.
-// Callers:    RoutinesStart: once, before any other thread runs. The others: any thread.
+// Callers:    any thread.
 // Source:     Microsoft, x64 exception handling: RUNTIME_FUNCTION, UNWIND_INFO, UNWIND_CODE.
 unit LaneMM.Routines;
 
@@ -22,10 +22,10 @@ type
     Frame: Cardinal;   //< const   what its prologue does
   end;
 
-/// Makes the table of this module known, which was loaded to Module. Size: bytes.
-procedure RoutinesStart(Module: NativeUInt; Table: PRoutine; Size: NativeUInt);
 /// Returns the entry of a table of Size bytes whose code holds Offset; nil if none does.
 function RoutineAt(Table: PRoutine; Size, Offset: NativeUInt): PRoutine;
+/// Returns the rule of a routine with a frame pointer.
+function FramedRule: TUnwindRule;
 /// Returns whether the table of this module has the routine that the call before Return lies in;
 /// Rule receives how to unwind it, behind its prologue.
 function RoutineRule(Return: NativeUInt; out Rule: TUnwindRule): Boolean;
@@ -63,13 +63,6 @@ type
     FrameAt: Cardinal;  // where its own frame pointer leads to
     IsSaved, IsFramed: Boolean;
   end;
-
-procedure RoutinesStart(Module: NativeUInt; Table: PRoutine; Size: NativeUInt);
-begin
-  Stacks.Module := Module;
-  Stacks.Routines := Table;
-  Stacks.RoutinesSize := Size;
-end;
 
 function RoutineAt(Table: PRoutine; Size, Offset: NativeUInt): PRoutine;
 var
@@ -148,13 +141,11 @@ begin
   Result := Words <> 0;
 end;
 
-// Sets the rule of a block of `finally`: it has the frame of its routine, whose caller is found.
-// Its return address may lie in the system's handler of exceptions.
-procedure SetBlockRule(out Rule: TUnwindRule);
+function FramedRule: TUnwindRule;
 begin
-  Rule := Default(TUnwindRule);
-  Rule.IsFramed := True;
-  Rule.SavedFrame := WordSize;
+  Result := Default(TUnwindRule);
+  Result.IsFramed := True;
+  Result.SavedFrame := SizeOf(Pointer);
 end;
 
 function RoutineRule(Return: NativeUInt; out Rule: TUnwindRule): Boolean;
@@ -174,8 +165,10 @@ begin
     Rule.SavedFrame := Reader.Size - Reader.SavedAt;
   // Right below the return address, where LaneMM.Unwind looks for it.
   Rule.IsFramed := Reader.IsFramed and (Reader.Size = Reader.FrameAt + WordSize);
+  // A block of `finally` has the frame of its routine, whose caller is found. Its return address
+  // may lie in the system's handler of exceptions.
   if PCardinal(Rule.Start)^ = BlockStart then
-    SetBlockRule(Rule);
+    Rule := FramedRule;
 end;
 
 end.

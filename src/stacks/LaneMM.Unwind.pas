@@ -1,6 +1,7 @@
 /// Unwinds the stack of the calling thread, without debug information and without the heap.
 //
-// Owns:       Stacks.Depth, Shown, CodeFirst, CodeLimit, ManagerCalls, KnownStarts.
+// Owns:       Stacks.Depth, Shown, CodeFirst, CodeLimit, ManagerCalls, KnownStarts, Module,
+//             Routines, RoutinesSize.
 // Invariants: reads the stack of the calling thread between the stack pointer and the end of its
 //             mapping, and the code that LaneMM.CodeRanges has; nothing else.
 // x86:        the run-time library and optimized code have no frame pointers. The prologue of a
@@ -287,32 +288,19 @@ begin
     KeepKnown(Place, 1);
 end;
 
-function StepByFrame(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
-begin
-  Rule := Default(TUnwindRule);
-  Rule.IsFramed := True;
-  Rule.SavedFrame := SizeOf(Pointer);
-  Result := UnwindLeave(Walk, Rule);
-end;
-
-// In a routine of the table a search would find nothing better.
-function StepByTable(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
-begin
-  if RoutineRule(Walk.Pc, Rule) then
-    Result := UnwindLeave(Walk, Rule)
-  else
-    Result := StepByCode(Walk, Rule);
-end;
-
 function UnwindStep(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 begin
   if @Stacks.StepFrame <> nil then
     Exit(Stacks.StepFrame(Walk, Rule));
-  if OsTablesRoutines then
-    Result := StepByTable(Walk, Rule)
+  // In a routine of the table a search would find nothing better.
+  if OsTablesRoutines and RoutineRule(Walk.Pc, Rule) then
+    Result := UnwindLeave(Walk, Rule)
   else
     Result := IsX86 and StepByCode(Walk, Rule);
-  Result := Result or StepByFrame(Walk, Rule);
+  if Result then
+    Exit;
+  Rule := FramedRule;
+  Result := UnwindLeave(Walk, Rule);
 end;
 
 // ---------------------------------------------------------------------------- the stack
@@ -531,16 +519,6 @@ begin
   end;
 end;
 
-// AArch64: unwinds a routine of a library that has called none itself.
-function LeaveLibraryByLink(var Walk: TUnwind): Boolean;
-var
-  Target: NativeUInt;
-begin
-  Result := CodeIsOwn(Walk.Link) and (CallBefore(Walk.Link, Target) <> ckNone);
-  if Result then
-    Walk.Pc := Walk.Link;
-end;
-
 // Leaves the library that was called at Slot; returns whether the caller has a caller, too: else
 // the word is of a call that has returned.
 function LeaveTo(var Walk: TUnwind; Slot: NativeUInt): Boolean;
@@ -564,13 +542,19 @@ function LeaveLibrary(var Walk: TUnwind; out Rule: TUnwindRule): Boolean;
 const
   MostBytes = 512;
 var
-  Slot: NativeUInt;
+  Slot, Target: NativeUInt;
 begin
   Rule := Default(TUnwindRule);
   if (@Stacks.StepFrame <> nil) or OsTablesRoutines or IsCode(Walk.Pc) then
     Exit(False);
   if not IsX86 then
-    Exit(LeaveLibraryByLink(Walk));
+  begin
+    // AArch64: a routine of the library that has called none itself.
+    Result := CodeIsOwn(Walk.Link) and (CallBefore(Walk.Link, Target) <> ckNone);
+    if Result then
+      Walk.Pc := Walk.Link;
+    Exit;
+  end;
   Slot := Walk.Sp;
   repeat
     if (UnwindHas(Walk, Slot) and IsLibraryCall(StackWord(Slot))
@@ -657,13 +641,10 @@ end;
 procedure FindRoutines(const Code: TOsMapping);
 var
   Pe: TPeFile;
-  Module, Table, Size: NativeUInt;
 begin
-  Module := Code.First - Code.FileOffset;
-  if not PeOpen(Pe, PByte(Module), OsPageSize, Module) then
-    Exit;
-  Table := PeRoutines(Pe, Size);
-  RoutinesStart(Module, PRoutine(Table), Size);
+  Stacks.Module := Code.First - Code.FileOffset;
+  if PeOpen(Pe, PByte(Stacks.Module), OsPageSize, Stacks.Module) then
+    Stacks.Routines := PRoutine(PeRoutines(Pe, Stacks.RoutinesSize));
 end;
 
 procedure StacksSetDepth(Count: Cardinal);

@@ -50,7 +50,7 @@ type
   TOpcodes = set of Byte;
 
   TDecoder = record
-    First, Next: PByte;
+    Next: PByte;
     Rex, Map, Opcode: Byte;
     IsNarrow: Boolean;    // the prefix of 16 bits
     Repeated: Byte;       // the prefix F2 or F3; 0: neither
@@ -112,13 +112,6 @@ begin
     At.Rex := Take(At) and 15;
 end;
 
-// Returns whether the prefix of a vector instruction stands here; on i386 its first byte is another
-// instruction's if the next one names memory.
-function StartsVector(const At: TDecoder): Boolean;
-begin
-  Result := (At.Next^ in [$C4, $C5, $62]) and (IsX64 or (At.Next[1] >= $C0));
-end;
-
 // Reads the byte with the length, and the prefix that the instruction would have without this one.
 procedure ReadVectorForm(var At: TDecoder; Bits: Byte);
 const
@@ -153,7 +146,8 @@ end;
 
 procedure ReadOpcode(var At: TDecoder);
 begin
-  if StartsVector(At) then
+  // On i386 the first byte is another instruction's if the next one names memory.
+  if (At.Next^ in [$C4, $C5, $62]) and (IsX64 or (At.Next[1] >= $C0)) then
     ReadVector(At);
   At.Opcode := Take(At);
   if At.IsVector or (At.Opcode <> $0F) then
@@ -166,16 +160,6 @@ begin
     At.Map := 3;
   if At.Map > 1 then
     At.Opcode := Take(At);
-end;
-
-function HasForm(const At: TDecoder): Boolean;
-begin
-  case At.Map of
-    0: Result := At.Opcode in FormsOfOne;
-    1: Result := not (At.Opcode in NoFormsOfTwo);
-  else
-    Result := True;
-  end;
 end;
 
 // Reads the byte with a base, an index and a shift.
@@ -287,9 +271,7 @@ begin
       else
         Result := 8;
     $6E, $7E:
-      if At.Repeated <> 0 then
-        Result := 8
-      else if At.Rex and RexWide <> 0 then
+      if (At.Repeated <> 0) or (At.Rex and RexWide <> 0) then
         Result := 8
       else if not At.IsVector then
         Result := 4;
@@ -329,18 +311,6 @@ begin
   else
     if Odd(At.Opcode) then
       Result := WordAccess(At);
-  end;
-end;
-
-// Returns the bytes that the instruction accesses at its operand; 0: unknown.
-function AccessOf(const At: TDecoder): Byte;
-begin
-  Result := 0;
-  if At.HasMask then
-    Exit;
-  case At.Map of
-    0: Result := AccessOfOne(At);
-    1: Result := AccessOfTwo(At);
   end;
 end;
 
@@ -566,7 +536,6 @@ var
   IsNext: Boolean;
 begin
   At := Default(TDecoder);
-  At.First := Code;
   At.Next := Code;
   IsNext := False;
   Item := InstructionOpen;
@@ -576,7 +545,8 @@ begin
     and not (IsX64 and (At.Opcode in UnknownWide)));
   if not Result then
     Exit;
-  At.HasForm := HasForm(At);
+  At.HasForm := (At.Map > 1) or (At.Map = 1) and not (At.Opcode in NoFormsOfTwo)
+    or (At.Map = 0) and (At.Opcode in FormsOfOne);
   if At.HasForm then
     ReadForm(At, Item, IsNext);
   Inc(At.Next, ImmediateSize(At));
@@ -597,8 +567,11 @@ begin
       ReadConstant(At, Item)
     else if At.Opcode in StringsOfOne then
       Item.Parts := 1 shl Rsi or 1 shl Rdi;
-  if Item.HasOperand then
-    Item.Access := AccessOf(At);
+  if Item.HasOperand and not At.HasMask then
+    case At.Map of
+      0: Item.Access := AccessOfOne(At);
+      1: Item.Access := AccessOfTwo(At);
+    end;
   ReadFlow(At, Item);
 end;
 

@@ -13,9 +13,9 @@ unit LaneMM.HeapTrc;
 interface
 
 /// Clears `debug` and `leaks` if Words contains `disabled`. Before the variable LANEMM is read.
-procedure HeapTrcDisable(Words: PAnsiChar);
+procedure HeapTrcDisable(Words: PAnsiChar; const Source: ShortString; CutAt: NativeUInt);
 /// Applies Words where no source has named the settings. After the variable LANEMM is read.
-procedure HeapTrcRead(Words: PAnsiChar);
+procedure HeapTrcRead(Words: PAnsiChar; const Source: ShortString; CutAt: NativeUInt);
 
 implementation
 
@@ -46,7 +46,7 @@ begin
     Settings.Values[Option] := Value;
 end;
 
-procedure HeapTrcDisable(Words: PAnsiChar);
+procedure HeapTrcDisable(Words: PAnsiChar; const Source: ShortString; CutAt: NativeUInt);
 begin
   if Find(Words, 'disabled') = nil then
     Exit;
@@ -67,7 +67,7 @@ begin
   Path[Index] := #0;
 end;
 
-procedure HeapTrcRead(Words: PAnsiChar);
+procedure HeapTrcRead(Words: PAnsiChar; const Source: ShortString; CutAt: NativeUInt);
 var
   Path: PAnsiChar;
 begin

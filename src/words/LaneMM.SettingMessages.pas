@@ -32,8 +32,7 @@ procedure SettingSayCut(ByteCount: NativeUInt; const Source: ShortString);
 implementation
 
 uses
-  LaneMM.ReportState, LaneMM.EventRules, LaneMM.Text, LaneMM.SettingTable,
-  LaneMM.SettingValues;
+  LaneMM.ReportState, LaneMM.EventRules, LaneMM.Text, LaneMM.SettingTable, LaneMM.SettingValues;
 
 const
   SmallText = 16384;

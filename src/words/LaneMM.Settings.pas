@@ -77,13 +77,6 @@ begin
   Inc(Words, Ord(IsQuoted and (Words^ = Quote)));
 end;
 
-// Reads the value of `log`, which counts from the next log on.
-procedure ReadLogPath(var Words: PAnsiChar);
-begin
-  ReadPath(Words, Settings.LogPath);
-  LogFileTryAgain;
-end;
-
 // Reads one of the words that settings of Kind accept, up to the end of the setting, and adds its
 // bit to Bits; `0` clears all.
 function ReadBit(var Words: PAnsiChar; Kind: TOptionKind; var Bits: NativeUInt): Boolean;
@@ -198,7 +191,11 @@ begin
   case Option of
     opBlackBox: Exit(ReadFile(Words, Option, Settings.BoxPath, Value));
     opRecord: Exit(ReadFile(Words, Option, Settings.RecordPath, Value));
-    opLog: ReadLogPath(Words);
+    opLog:
+      begin
+        ReadPath(Words, Settings.LogPath);
+        LogFileTryAgain; // it counts from the next log on
+      end;
     opLeaksIgnore: ReadPath(Words, Settings.IgnorePath);
     opSyslog: ReadPath(Words, Settings.SyslogPath);
   end;
@@ -280,16 +277,6 @@ begin
     SettingSayCut(CutAt, Source);
 end;
 
-procedure DisableByHeapTrc(Words: PAnsiChar; const Source: ShortString; CutAt: NativeUInt);
-begin
-  HeapTrcDisable(Words);
-end;
-
-procedure ReadHeapTrc(Words: PAnsiChar; const Source: ShortString; CutAt: NativeUInt);
-begin
-  HeapTrcRead(Words);
-end;
-
 // Returns the settings that need debug mode: most are for debug blocks, which guard=sample:N makes,
 // too, and erase=new has the fill byte of new ones.
 function OfDebug: TOptions;
@@ -346,11 +333,11 @@ var
   HasHeapTrc: Boolean;
 begin
   SourceReadFile(ReadSource);
-  HasHeapTrc := SourceReadVariable(HeapTrcVariable, DisableByHeapTrc);
+  HasHeapTrc := SourceReadVariable(HeapTrcVariable, HeapTrcDisable);
   SourceReadVariable(Variable, ReadSource);
   CheckEffects;
   if HasHeapTrc then
-    SourceReadVariable(HeapTrcVariable, ReadHeapTrc);
+    SourceReadVariable(HeapTrcVariable, HeapTrcRead);
 end;
 
 procedure SettingsStart;

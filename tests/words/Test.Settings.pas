@@ -490,12 +490,12 @@ procedure TSettingsTests.WordsOfHeaptrcFillWhatIsNotSet;
 begin
   AssertTrue(Reads('debug'));
   Settings.LogPath[0] := #0;
-  HeapTrcRead('log=/tmp/a.trc keepreleased haltonnotreleased');
+  HeapTrcRead('log=/tmp/a.trc keepreleased haltonnotreleased', '', 0);
   AssertEquals('/tmp/a.trc', string(PAnsiChar(@Settings.LogPath)));
   AtLeast(High(NativeInt), Settings.Values[opQuarantine], 'quarantine');
   Same(203, Settings.Values[opLeaksExit], 'exit code');
   AssertTrue(Reads('quarantine=1M,leaks:exit=9,log=/tmp/b'));
-  HeapTrcRead('log=/tmp/a.trc keepreleased haltonnotreleased');
+  HeapTrcRead('log=/tmp/a.trc keepreleased haltonnotreleased', '', 0);
   AssertEquals('/tmp/b', string(PAnsiChar(@Settings.LogPath)));
   Same(1 shl 20, Settings.Values[opQuarantine], 'quarantine that was set');
   Same(9, Settings.Values[opLeaksExit], 'exit code that was set');
@@ -504,7 +504,7 @@ end;
 procedure TSettingsTests.WordsOfHeaptrcChangeNothingThatIsSetToItsDefault;
 begin
   AssertTrue(Reads('debug,quarantine=16M,leaks:exit=0,log=""'));
-  HeapTrcRead('log=/tmp/a.trc keepreleased haltonnotreleased');
+  HeapTrcRead('log=/tmp/a.trc keepreleased haltonnotreleased', '', 0);
   Same(16 shl 20, Settings.Values[opQuarantine], 'quarantine');
   Same(0, Settings.Values[opLeaksExit], 'exit code');
   AssertTrue('log', Settings.LogPath[0] = #0);
@@ -514,7 +514,7 @@ procedure TSettingsTests.WordsOfHeaptrcTurnNothingOn;
 begin
   AssertTrue(Reads('debug=0,leaks=0'));
   Settings.LogPath[0] := #0;
-  HeapTrcRead('log=/tmp/a.trc nohalt skipifnoleaks tail_size=8 printleakedblock unknown');
+  HeapTrcRead('log=/tmp/a.trc nohalt skipifnoleaks tail_size=8 printleakedblock unknown', '', 0);
   AssertTrue('path', Settings.LogPath[0] = #0);
   Same(0, Settings.Values[opDebug] or Settings.Values[opLeaks], 'words');
 end;
@@ -522,9 +522,9 @@ end;
 procedure TSettingsTests.DisabledTakesBackDebugAndLeaks;
 begin
   AssertTrue(Reads('debug,leaks'));
-  HeapTrcDisable('keepreleased');
+  HeapTrcDisable('keepreleased', '', 0);
   Same(1, Settings.Values[opDebug], 'debug with another word');
-  HeapTrcDisable('nohalt disabled');
+  HeapTrcDisable('nohalt disabled', '', 0);
   Same(0, Settings.Values[opDebug], 'debug');
   Same(0, Settings.Values[opLeaks], 'leaks');
 end;
