@@ -320,6 +320,9 @@ run plugins leaks env "LD_PRELOAD=$lib/liblanemm.so" \
 run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 40
 run foreign without-a-key "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 2000
 run spaces release env "LD_PRELOAD=$lib/liblanemm.so" "$out/spaces" "$root/$out/keyed.so"
+for settings in debug hard; do
+  run functions $settings env "LANEMM=$settings,quiet,log=$root/$out/" "LD_PRELOAD=$lib/liblanemm.so" "$out/functions"
+done
 run functions clock env "LD_PRELOAD=$root/$out/clock.so $lib/liblanemm.so" "$out/functions"
 for settings in "" debug; do
   run own "${settings:-release}" env "LD_PRELOAD=$lib/liblanemm.so" "LANEMM=quiet,$settings" "$out/own"
