@@ -34,14 +34,10 @@ const
     'bookkeeping', 'number', 'mix', 'allocation', 'free', 'limit',
     'corruption');
   AnyKind: PAnsiChar = 'all';
-  TargetNames: array[TEventTarget] of PAnsiChar = ('file', 'stderr', 'callback',
-    'syslog');
-
-type
-  TRuleSwitch = (rsOff, rsOnce, rsAlways, rsContinue);
-
-const
-  SwitchNames: array[TRuleSwitch] of PAnsiChar = ('off', 'once', 'always', 'continue');
+  // The targets, then what a rule says besides.
+  Off = Ord(High(TEventTarget)) + 1;
+  Attributes: array[0..Off + 3] of PAnsiChar = ('file', 'stderr', 'callback', 'syslog', 'off',
+    'once', 'always', 'continue');
   HaltName: PAnsiChar = 'halt=';
   DefaultTargets = [etFile, etScreen, etCall];
 
@@ -62,13 +58,10 @@ end;
 
 procedure EventRulesAddAttributes(var Text: TText);
 var
-  Target: TEventTarget;
-  Switch: TRuleSwitch;
+  Index: Cardinal;
 begin
-  for Target := Low(TEventTarget) to High(TEventTarget) do
-    AddName(Text, TargetNames[Target]);
-  for Switch := Low(TRuleSwitch) to High(TRuleSwitch) do
-    AddName(Text, SwitchNames[Switch]);
+  for Index := 0 to High(Attributes) do
+    AddName(Text, Attributes[Index]);
   TextAddChars(Text, HaltName);
   TextAdd(Text, 'N (0 to 255)');
 end;
@@ -134,37 +127,29 @@ begin
   Rule.ExitCode := Code;
 end;
 
-procedure Apply(Switch: TRuleSwitch; var Rule: TEventRule);
-begin
-  case Switch of
-    rsOff: Rule.Targets := [];
-    rsOnce: Rule.IsOnce := True;
-    rsAlways: Rule.IsOnce := False;
-    rsContinue: Rule.Halts := False;
-  end;
-end;
-
 // Reads one part after the kind. The first target that is named drops those that are not: Named
 // holds the targets named so far.
 function TakesWord(var Words: PAnsiChar; var Rule: TEventRule; var Named: TEventTargets): Boolean;
 var
-  Target: TEventTarget;
-  Switch: TRuleSwitch;
+  Index: Cardinal;
 begin
-  for Target := Low(TEventTarget) to High(TEventTarget) do
-    if TakesPart(Words, TargetNames[Target]) then
-    begin
-      Include(Named, Target);
-      Rule.Targets := Named;
-      Exit(True);
-    end;
-  for Switch := Low(TRuleSwitch) to High(TRuleSwitch) do
-    if TakesPart(Words, SwitchNames[Switch]) then
-    begin
-      Apply(Switch, Rule);
-      Exit(True);
-    end;
-  Result := TakesHalt(Words, Rule);
+  Index := 0;
+  while (Index <= High(Attributes)) and not TakesPart(Words, Attributes[Index]) do
+    Inc(Index);
+  Result := True;
+  case Index of
+    0..Off - 1:
+      begin
+        Include(Named, TEventTarget(Index));
+        Rule.Targets := Named;
+      end;
+    Off: Rule.Targets := [];
+    Off + 1: Rule.IsOnce := True;
+    Off + 2: Rule.IsOnce := False;
+    Off + 3: Rule.Halts := False;
+  else
+    Result := TakesHalt(Words, Rule);
+  end;
 end;
 
 function ReadRule(var Words: PAnsiChar; Kind: TEventKind): Boolean;
