@@ -161,8 +161,6 @@ end;
 // Stores the path of the file: what the setting names, or the name of the program, in a folder that
 // it names or that of the logs; then the number of the process.
 function SetPath(var Box: TBlackBox): Boolean;
-const
-  Suffix: ShortString = '.lanebox';
 var
   Path, Program_: TText;
   Characters, Folder: TPath;
@@ -183,9 +181,7 @@ begin
     TextAdd(Path, '/');
   if (Path.Length > 0) and (Path.Start[Path.Length - 1] in OsSeparators) then
     TextAddChars(Path, TextFileName(@Characters));
-  TextAdd(Path, '.');
-  TextAddNumber(Path, Box.ProcessId);
-  TextAdd(Path, Suffix);
+  TextAddForm(Path, '.%u.lanebox', Box.ProcessId);
   Result := (Program_.Length > 0) and not Path.IsCut;
 end;
 

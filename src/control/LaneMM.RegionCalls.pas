@@ -53,8 +53,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.Walk, LaneMM.Regions, LaneMM.Threads,
-  LaneMM.Purge, LaneMM.Text, LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.GuardPages,
-  LaneMM.Groups, LaneMM.ReferenceReport;
+  LaneMM.Purge, LaneMM.Text, LaneMM.ReportState, LaneMM.DebugState, LaneMM.DebugThreads,
+  LaneMM.GuardPages, LaneMM.Groups, LaneMM.ReferenceReport;
 
 const
   // Slices of the lowest limit.
@@ -87,16 +87,9 @@ begin
   TextAdd(Text, 'LaneMM: ');
   AddCall(Text, Call);
   if Name <> nil then
-  begin
-    TextAdd(Text, ' "');
-    TextAddChars(Text, Name);
-    TextAdd(Text, '"');
-  end;
-  TextAdd(Text, ': ');
-  TextAddChars(Text, What);
-  TextAdd(Text, #10);
-  TextWrite(Text, OsStandardError);
-  TextClose(Text);
+    TextAddForm(Text, ' "%s"', NativeUInt(Name));
+  TextAddForm(Text, ': %s', NativeUInt(What));
+  ReportSayText(Text);
 end;
 
 procedure SayNone(Call: PAnsiChar);
@@ -141,18 +134,6 @@ begin
   Inc(Batch^.Count);
 end;
 
-procedure FreeBatch(const Batch: TBatch);
-var
-  Index: NativeUInt;
-begin
-  Index := 0;
-  while Index < Batch.Count do
-  begin
-    FreeMem(Batch.Blocks[Index]);
-    Inc(Index);
-  end;
-end;
-
 // Frees the debug blocks of a group with numbers up to Mark: with memory for their addresses all in
 // one walk.
 procedure FreeDebugBlocks(Group: Cardinal; Mark: NativeUInt);
@@ -162,6 +143,7 @@ var
   Few: array[0..255] of Pointer;
   Size: NativeUInt;
   Pages: Pointer;
+  Index: NativeInt;
 begin
   GroupRead(Group, Status);
   Size := AlignUp(Status.BlockCount * SizeOf(Pointer), OsPageSize);
@@ -182,7 +164,8 @@ begin
     GuardPagesHold;
     WalkBlocks(CollectBlock, @Batch);
     GuardPagesLetGo;
-    FreeBatch(Batch);
+    for Index := 0 to NativeInt(Batch.Count) - 1 do
+      FreeMem(Batch.Blocks[Index]);
   until Batch.Count = 0;
   if Pages <> nil then
   begin

@@ -608,25 +608,17 @@ begin
   if IsSet(opLeaks) and IsSet(opDebug) then
     TextAdd(Text, Also);
   if LoadAcquire(Debug.LastNumber) > 0 then
-  begin
-    TextAdd(Text, ' in ');
-    TextAddCount(Text, DebugNumberCount, 'block');
-  end
+    TextAddForm(Text, ' in %g block%+', DebugNumberCount)
   else
   begin
     StatusRead(Status);
-    TextAdd(Text, '; at most ');
-    TextAddBytes(Text, Status.PeakBytes);
-    TextAdd(Text, ' of memory');
+    TextAddForm(Text, '; at most %b of memory', Status.PeakBytes);
   end;
   if IsSet(opDebug) and (Settings.Values[opGuard] = 0) then
     TextAdd(Text, '; LANEMM=debug,guard=pages also finds reads of freed ones');
   Name := HeadLibrary(Characters);
   if Name <> nil then
-  begin
-    TextAdd(Text, ', ');
-    TextAddChars(Text, Name);
-  end;
+    TextAddForm(Text, ', %s', NativeUInt(Name));
   TextAdd(Text, LineEnd);
   TextWrite(Text, OsStandardError);
   TextClose(Text);

@@ -75,10 +75,7 @@ begin
   FieldStart(Fields, fiText);
   TextAddChars(Fields.Values, Names[Finding.Access]);
   if Finding.AccessSize <> 0 then
-  begin
-    TextAdd(Fields.Values, ' of ');
-    TextAddCount(Fields.Values, Finding.AccessSize, 'byte');
-  end;
+    TextAddForm(Fields.Values, ' of %g byte%+', Finding.AccessSize);
 end;
 
 // Both families, for msMismatchFamily. The record of the block may be corrupt.

@@ -228,11 +228,8 @@ var
 begin
   TextAddNumber(Text, Group);
   Name := GroupName(Group);
-  if Name = nil then
-    Exit;
-  TextAdd(Text, ' (');
-  TextAddChars(Text, Name);
-  TextAdd(Text, ')');
+  if Name <> nil then
+    TextAddForm(Text, ' (%s)', NativeUInt(Name));
 end;
 
 procedure GroupAddRegion(var Text: TText; Group: Cardinal);

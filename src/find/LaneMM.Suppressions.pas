@@ -359,9 +359,7 @@ end;
 procedure OpenMessage(out Text: TText; const Source: TPatternFile);
 begin
   TextOpen(Text, 2 * OsPageSize);
-  TextAdd(Text, 'LaneMM: ');
-  TextAddChars(Text, Source.Path);
-  TextAdd(Text, ':');
+  TextAddForm(Text, 'LaneMM: %s:', NativeUInt(Source.Path));
 end;
 
 // Says that the current line is no pattern.
@@ -370,10 +368,8 @@ var
   Text: TText;
 begin
   OpenMessage(Text, Source);
-  TextAddNumber(Text, Source.LineNumber);
-  TextAdd(Text, ': neither `class PATTERN` nor `routine PATTERN` of at most ');
-  TextAddNumber(Text, NameLimit);
-  TextAdd(Text, ' characters');
+  TextAddForm(Text, '%u: neither `class PATTERN` nor `routine PATTERN` of at most %u characters',
+    Source.LineNumber, NameLimit);
   ReportSayText(Text);
 end;
 
@@ -419,8 +415,7 @@ begin
   if Source.WrongCount <= MostMessages then
     Exit;
   OpenMessage(Text, Source);
-  TextAdd(Text, ' ');
-  TextAddCount(Text, Source.WrongCount - MostMessages, 'more such line');
+  TextAddForm(Text, ' %g more such line%+', Source.WrongCount - MostMessages);
   ReportSayText(Text);
 end;
 

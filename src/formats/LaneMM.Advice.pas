@@ -317,26 +317,15 @@ var
 begin
   Advice := AdviceOf(Symbols, Stack);
   AdviceAddPlace(Text, Symbols, AdvicePlace(Symbols, Stack));
-  TextAdd(Text, ' grew ');
-  TextAddChars(Text, Advice.Grew);
+  TextAddForm(Text, ' grew %s', NativeUInt(Advice.Grew));
   if Advice.Called <> nil then
   begin
     TextAdd(Text, ' (');
     SymbolAddRoutine(Text, Advice.Called);
     TextAdd(Text, ')');
   end;
-  TextAdd(Text, ' ');
-  TextAddCount(Text, Growth.Count, 'time');
-  TextAdd(Text, ' from ');
-  TextAddBytes(Text, Growth.First);
-  TextAdd(Text, ' to ');
-  TextAddBytes(Text, Growth.Last);
-  TextAdd(Text, ', ');
-  TextAddCount(Text, Growth.Moves, 'move');
-  TextAdd(Text, ', ');
-  TextAddBytes(Text, Growth.Copied);
-  TextAdd(Text, ' copied: ');
-  TextAddChars(Text, Advice.Text);
+  TextAddForm(Text, ' %g time%+ from %b to %b, %g move%+, %b copied: %s', Growth.Count,
+    Growth.First, Growth.Last, Growth.Moves, Growth.Copied, NativeUInt(Advice.Text));
 end;
 
 end.

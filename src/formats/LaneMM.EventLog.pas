@@ -248,9 +248,7 @@ const
   Names: array[siShardMiss..siSamplesMiss] of PAnsiChar = ('an arena shard', 'a thread heap',
     'the abandoned heap', 'the sampler');
 begin
-  TextAdd(Text, ' found the lock of ');
-  TextAddChars(Text, Names[Kind]);
-  TextAdd(Text, ' taken and went another way');
+  TextAddForm(Text, ' found the lock of %s taken and went another way', NativeUInt(Names[Kind]));
 end;
 
 // Returns the events of a line with blocks of this size class.
@@ -294,15 +292,10 @@ begin
   end;
   TextAdd(Text, 'remote free of ');
   if HasSizes(Line, Lowest, Highest) then
-  begin
-    TextAdd(Text, 'blocks of ');
-    TextAddGrouped(Text, ClassToSize(Lowest));
-    TextAdd(Text, ' to ');
-  end
+    TextAddForm(Text, 'blocks of %g to ', ClassToSize(Lowest))
   else
     TextAdd(Text, 'a block of ');
-  TextAddCount(Text, ClassToSize(Highest), 'byte');
-  TextAdd(Text, ' by ');
+  TextAddForm(Text, '%g byte%+ by ', ClassToSize(Highest));
   AddCall(Text, Line^.Site^.Stack.Call);
 end;
 
@@ -337,8 +330,7 @@ var
   Count: Cardinal;
 begin
   Count := ThreadCount(Line); // once: it may grow
-  TextAdd(Text, ', ');
-  TextAddCount(Text, Count, 'thread');
+  TextAddForm(Text, ', %g thread%+', Count);
   if Count = MaxSiteThreads then
     TextAdd(Text, ' or more');
 end;
@@ -365,9 +357,7 @@ var
   Line: PListed;
 begin
   Line := List.Lines[Index];
-  TextAdd(Text, '  ');
-  TextAddNumber(Text, Index + 1);
-  TextAdd(Text, '. ');
+  TextAddForm(Text, '  %u. ', Index + 1);
   if Line^.Site^.Kind = siGrowth then
     AddGrowth(Text, Log.Symbolizer.Symbols, Line)
   else
@@ -402,9 +392,7 @@ begin
       Continue;
     if SizeClass > Lowest then
       TextAdd(Text, ', ');
-    TextAddCount(Text, ClassToSize(SizeClass), 'byte');
-    TextAdd(Text, ' ');
-    TextAddGrouped(Text, Events);
+    TextAddForm(Text, '%g byte%+ %g', ClassToSize(SizeClass), Events);
   end;
   TextAdd(Text, LineEnd);
 end;
@@ -434,11 +422,8 @@ procedure AddFolded(var Text: TText; const List: TList);
 begin
   if List.FoldedSites = 0 then
     Exit;
-  TextAdd(Text, '  Not listed: ');
-  TextAddCount(Text, List.FoldedEvents, 'event');
-  TextAdd(Text, ' at ');
-  TextAddCount(Text, List.FoldedSites, 'call site');
-  TextAdd(Text, ' of the run-time library alone, where threads start and end.'#10);
+  TextAddForm(Text, '  Not listed: %g event%+ at %g call site%+ of the run-time library alone,'
+    + ' where threads start and end.'#10, List.FoldedEvents, List.FoldedSites);
 end;
 
 // Adds what all events together cost the program.
@@ -447,13 +432,7 @@ begin
   if not (siGrowth in List.Kinds) then
     TextAdd(Text, ', none of them a wait')
   else if List.AllMoves > 0 then
-  begin
-    TextAdd(Text, ', ');
-    TextAddGrouped(Text, List.AllMoves);
-    TextAdd(Text, ' of them moves that copied ');
-    TextAddBytes(Text, List.AllCopied);
-    TextAdd(Text, ' in all');
-  end;
+    TextAddForm(Text, ', %g of them moves that copied %b in all', List.AllMoves, List.AllCopied);
 end;
 
 procedure AddList(var Text: TText; const Log: TLog; const List: TList; const Title: ShortString);
@@ -465,9 +444,7 @@ begin
   if List.Length = 0 then
     Exit;
   TextAdd(Text, Title);
-  TextAddCount(Text, List.AllEvents, 'event');
-  TextAdd(Text, ' at ');
-  TextAddCount(Text, List.AllSites, 'call site');
+  TextAddForm(Text, '%g event%+ at %g call site%+', List.AllEvents, List.AllSites);
   AddVerdict(Text, List);
   if List.AllSites > 1 then
     TextAddChars(Text, Orders[siGrowth in List.Kinds]);
@@ -521,18 +498,13 @@ begin
   AddContentionNotes(Text, Log);
   AddLineNote(Text, Log);
   if LoadAcquire(Observe.SitesLost) > 0 then
-  begin
-    TextAdd(Text, '  The table of call sites is full; not counted: ');
-    TextAddCount(Text, LoadAcquire(Observe.SitesLost), 'event');
-    TextAdd(Text, LineEnd);
-  end;
+    TextAddForm(Text, '  The table of call sites is full; not counted: %g event%+'#10,
+      LoadAcquire(Observe.SitesLost));
 end;
 
 procedure AddHead(var Text: TText);
 begin
-  TextAdd(Text, 'LaneMM event log of process ');
-  TextAddNumber(Text, OsProcessId);
-  TextAdd(Text, ', version ' + ThisVersion + ', ');
+  TextAddForm(Text, 'LaneMM event log of process %u, version ' + ThisVersion + ', ', OsProcessId);
   HeadAddTime(Text, OsUnixSeconds);
   TextAdd(Text, ', ');
   HeadAddCommand(Text);
@@ -565,9 +537,7 @@ begin
     TextWrite(Text, OsStandardError);
     Exit;
   end;
-  TextAdd(Screen, 'LaneMM: event log written to ');
-  TextAddChars(Screen, Path.Start);
-  TextAdd(Screen, LineEnd);
+  TextAddForm(Screen, 'LaneMM: event log written to %s'#10, NativeUInt(Path.Start));
   AddScreenLines(Screen, Log, Log.Contention);
   AddScreenLines(Screen, Log, Log.Growths);
   TextWrite(Screen, OsStandardError);

@@ -176,22 +176,16 @@ begin
   if Mean <= 1 then
     Exit;
   if not (Report in [hrPeak, hrTemporary]) then
-  begin
-    TextAdd(Text, ', from ');
-    TextAddCount(Text, Samples, 'sample');
-  end;
+    TextAddForm(Text, ', from %g sample%+', Samples);
   if (Bytes = 0) or (Report = hrFragments) then
     Exit;
-  TextAdd(Text, ', standard error of the bytes at most ');
-  TextAddNumber(Text, Trunc(100 * Sqrt(Mean / Bytes)) + 1);
-  TextAdd(Text, ' %');
+  TextAddForm(Text, ', standard error of the bytes at most %u %%', Trunc(100 * Sqrt(Mean / Bytes))
+    + 1);
 end;
 
 procedure AddAmount(var Text: TText; Count, Bytes: UInt64);
 begin
-  TextAddBytes(Text, Bytes);
-  TextAdd(Text, ', ');
-  TextAddCount(Text, Count, 'block');
+  TextAddForm(Text, '%b, %g block%+', Bytes, Count);
 end;
 
 procedure AddLifetime(var Text: TText; const Profile: TProfile; Site: PSite);
@@ -201,18 +195,8 @@ begin
   Freed := ProfileValue(Profile, Site, pvFreedCount);
   if Freed = 0 then
     Exit;
-  TextAdd(Text, ', ');
-  TextAddCount(Text, Freed, 'block');
-  TextAdd(Text, ' freed after ');
-  TextAddGrouped(Text, ProfileValue(Profile, Site, pvLifeMs) div Freed);
-  TextAdd(Text, ' ms on average');
-end;
-
-procedure AddNumber(var Text: TText; Index: NativeInt);
-begin
-  TextAdd(Text, '  ');
-  TextAddNumber(Text, Index + 1);
-  TextAdd(Text, '. ');
+  TextAddForm(Text, ', %g block%+ freed after %g ms on average', Freed,
+    ProfileValue(Profile, Site, pvLifeMs) div Freed);
 end;
 
 procedure AddTitle(var Text: TText; const Profile: TProfile; Report: THeapReport);
@@ -274,17 +258,13 @@ begin
   TextAdd(Text, '  ');
   if Percent < LeastPercent then
     TextAdd(Text, 'No line has more than ');
-  TextAddNumber(Text, Percent);
-  TextAdd(Text, ' % of it');
+  TextAddForm(Text, '%u %% of it', Percent);
   if Percent >= LeastPercent then
   begin
     TextAdd(Text, ' was allocated at ');
     AdviceAddPlace(Text, Symbols, Place);
     if Sites > 1 then
-    begin
-      TextAdd(Text, ', by ');
-      TextAddCount(Text, Sites, 'call site');
-    end;
+      TextAddForm(Text, ', by %g call site%+', Sites);
   end;
   TextAdd(Text, '.'#10);
 end;
@@ -305,7 +285,7 @@ begin
   for Index := 0 to List.Length - 1 do
   begin
     Entry := List.Items[Index];
-    AddNumber(Text, Index);
+    TextAddForm(Text, '  %u. ', Index + 1);
     AddAmount(Text, Entry.Count, Entry.Bytes);
     AddError(Text, Report, ProfileValue(Profile, Entry.Site, Values[Report].Samples), Entry.Bytes);
     AddLifetime(Text, Profile, Entry.Site);
@@ -324,7 +304,7 @@ begin
   TextAdd(Text, 'By class:'#10);
   for Index := 0 to List.Length - 1 do
   begin
-    AddNumber(Text, Index);
+    TextAddForm(Text, '  %u. ', Index + 1);
     ClassIdAddName(Text, List.Items[Index].ClassId);
     TextAdd(Text, ': ');
     AddAmount(Text, List.Items[Index].Count, List.Items[Index].Bytes);
@@ -337,21 +317,15 @@ var
   Counts: PSizeCounts;
 begin
   Counts := @Observe.Sizes[Index];
-  TextAdd(Text, '  up to ');
-  TextAddBytes(Text, SizeLimitAt(Index));
-  TextAdd(Text, ': ');
+  TextAddForm(Text, '  up to %b: ', SizeLimitAt(Index));
   AddAmount(Text, Remaining(Counts^.Count, Counts^.FreedCount),
     Remaining(Counts^.Bytes, Counts^.FreedBytes));
   TextAdd(Text, ' in use; ');
   AddAmount(Text, LoadAcquire(Counts^.Count), LoadAcquire(Counts^.Bytes));
   TextAdd(Text, ' allocated');
   if Index < SizeClassCount then
-  begin
-    TextAdd(Text, '; ');
-    TextAddBytes(Text, Statuses[Index].FreeCount * Statuses[Index].BlockSize);
-    TextAdd(Text, ' free in ');
-    TextAddCount(Text, Statuses[Index].SpanCount, 'span');
-  end;
+    TextAddForm(Text, '; %b free in %g span%+', Statuses[Index].FreeCount
+      * Statuses[Index].BlockSize, Statuses[Index].SpanCount);
   TextAdd(Text, LineEnd);
 end;
 
@@ -369,9 +343,7 @@ end;
 
 procedure AddHead(var Text: TText);
 begin
-  TextAdd(Text, 'LaneMM heap report of process ');
-  TextAddNumber(Text, OsProcessId);
-  TextAdd(Text, ', ');
+  TextAddForm(Text, 'LaneMM heap report of process %u, ', OsProcessId);
   HeadAddTime(Text, OsUnixSeconds);
   TextAdd(Text, ', ');
   HeadAddCommand(Text);
@@ -416,11 +388,8 @@ begin
     AddClasses(Text, ByClass);
     AddSizes(Text);
     if LoadAcquire(Observe.SamplesLost) > 0 then
-    begin
-      TextAdd(Text, '  Missing in memory in use and at the peak: ');
-      TextAddCount(Text, LoadAcquire(Observe.SamplesLost), 'sample');
-      TextAdd(Text, ', for which the sampler had no space or no lock'#10);
-    end;
+      TextAddForm(Text, '  Missing in memory in use and at the peak: %g sample%+, for which the'
+        + ' sampler had no space or no lock'#10, LoadAcquire(Observe.SamplesLost));
   end;
   ProfileClose(Profile);
 end;

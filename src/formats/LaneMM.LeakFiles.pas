@@ -317,15 +317,6 @@ end;
 
 // ---------------------------------------------------------------------------- JUnit
 
-procedure AddXmlNumber(var Text: TText; const Name: ShortString; Value: UInt64);
-begin
-  TextAdd(Text, ' ');
-  TextAdd(Text, Name);
-  TextAdd(Text, '="');
-  TextAddNumber(Text, Value);
-  TextAdd(Text, '"');
-end;
-
 procedure AddXmlText(var Text: TText; const Name: ShortString; Value: PAnsiChar);
 begin
   TextAdd(Text, ' ');
@@ -364,11 +355,8 @@ begin
   ReadGroupName(List, Group, Name);
   TextAdd(Text, '<testcase classname="leaks"');
   AddXmlText(Text, 'name', @Name);
-  TextAdd(Text, '><failure type="leak" message="');
-  TextAddCount(Text, Group^.Count, 'block');
-  TextAdd(Text, ', ');
-  TextAddCount(Text, Group^.Bytes, 'byte');
-  TextAdd(Text, ' leaked">');
+  TextAddForm(Text, '><failure type="leak" message="%g block%+, %g byte%+ leaked">', Group^.Count,
+    Group^.Bytes);
   AddXmlLines(Text, List, Index);
   TextAdd(Text, '</failure></testcase>'#10);
 end;
@@ -383,22 +371,14 @@ begin
   TextAdd(Text, '<?xml version="1.0" encoding="UTF-8"?>'#10'<testsuites><testsuite');
   AddXmlText(Text, 'name', @Name);
   Errors := Ord(List.Snapshot.LostCount > 0);
-  if List.Count + Errors = 0 then
-    AddXmlNumber(Text, 'tests', 1)
-  else
-    AddXmlNumber(Text, 'tests', List.Count + Errors);
-  AddXmlNumber(Text, 'failures', List.Count);
-  AddXmlNumber(Text, 'errors', Errors);
-  TextAdd(Text, '>'#10);
+  TextAddForm(Text, ' tests="%u" failures="%u" errors="%u">'#10, List.Count + Errors
+    + Cardinal(Ord(List.Count + Errors = 0)), List.Count, Errors);
   for Index := 0 to NativeInt(List.Count) - 1 do
     AddFailure(Text, List, Index);
   if Errors > 0 then
-  begin
-    TextAdd(Text, '<testcase classname="leaks" name="all blocks are examined">'
-      + '<error type="memory" message="');
-    TextAddCount(Text, List.Snapshot.LostCount, 'block');
-    TextAdd(Text, ' not examined for lack of memory"/></testcase>'#10);
-  end
+    TextAddForm(Text, '<testcase classname="leaks" name="all blocks are examined"><error'
+      + ' type="memory" message="%g block%+ not examined for lack of memory"/></testcase>'#10,
+      List.Snapshot.LostCount)
   else if List.Count = 0 then
     TextAdd(Text, '<testcase classname="leaks" name="no leaks"/>'#10);
   TextAdd(Text, '</testsuite></testsuites>'#10);
@@ -418,12 +398,7 @@ begin
   begin
     SymbolAddRoutine(Text, Symbol);
     if Symbol^.Line > 0 then
-    begin
-      TextAdd(Text, ',  line ');
-      TextAddNumber(Text, Symbol^.Line);
-      TextAdd(Text, ' of ');
-      TextAddChars(Text, Symbol^.FileName);
-    end;
+      TextAddForm(Text, ',  line %u of %s', Symbol^.Line, NativeUInt(Symbol^.FileName));
   end;
   TextAdd(Text, LineEnd);
 end;
@@ -435,30 +410,11 @@ var
 begin
   TextAdd(Text, 'Call trace for block $');
   TextAddHex(Text, NativeUInt(Node^.Address), SizeOf(Pointer) * 2);
-  TextAdd(Text, ' size ');
-  TextAddNumber(Text, Node^.Size);
-  TextAdd(Text, LineEnd);
+  TextAddForm(Text, ' size %u'#10, Node^.Size);
   if BacktraceRead(NodeStack(Node), Stack) then
     BacktraceFold(Symbolizer.Symbols, Stack);
   for Frame := 0 to NativeInt(Stack.Count) - 1 do
     AddHeaptrcFrame(Text, Symbolizer, Stack.Frames[Frame]);
-end;
-
-procedure AddHeaptrcCounts(var Text: TText; const Words: ShortString; Blocks, Bytes: NativeUInt);
-begin
-  TextAddNumber(Text, Blocks);
-  TextAdd(Text, Words);
-  TextAddNumber(Text, Bytes);
-  TextAdd(Text, '/');
-  TextAddNumber(Text, Bytes);
-  TextAdd(Text, LineEnd);
-end;
-
-procedure AddHeaptrcNumber(var Text: TText; const Words: ShortString; Value: NativeUInt);
-begin
-  TextAdd(Text, Words);
-  TextAddNumber(Text, Value);
-  TextAdd(Text, LineEnd);
 end;
 
 procedure LeakHeaptrcAdd(var Text: TText; const List: TLeakList);
@@ -468,17 +424,12 @@ var
   Name: TPath;
 begin
   ReadProgramName(Name);
-  TextAdd(Text, 'Heap dump by heaptrc unit of ');
-  TextAddChars(Text, @Name);
-  TextAdd(Text, LineEnd);
-  AddHeaptrcCounts(Text, ' memory blocks allocated : ', List.Blocks, List.Bytes);
-  AddHeaptrcCounts(Text, ' memory blocks freed     : ', 0, 0);
-  TextAddNumber(Text, List.Blocks);
-  AddHeaptrcNumber(Text, ' unfreed memory blocks : ', List.Bytes);
-  AddHeaptrcNumber(Text, 'True heap size : ', List.Bytes);
-  AddHeaptrcNumber(Text, 'True free heap : ', 0);
+  TextAddForm(Text, 'Heap dump by heaptrc unit of %s'#10, NativeUInt(@Name));
+  TextAddForm(Text, '%u memory blocks allocated : %u/%u'#10'0 memory blocks freed     : 0/0'#10
+    + '%u unfreed memory blocks : %u'#10'True heap size : %u'#10'True free heap : 0'#10,
+    List.Blocks, List.Bytes, List.Bytes, List.Blocks, List.Bytes, List.Bytes);
   if List.Snapshot.LostCount > 0 then
-    AddHeaptrcNumber(Text, 'Blocks not examined for lack of memory : ', List.Snapshot.LostCount);
+    TextAddForm(Text, 'Blocks not examined for lack of memory : %u'#10, List.Snapshot.LostCount);
   NodesSymbolize(List.Snapshot, Symbolizer);
   for Index := 0 to NativeInt(List.Snapshot.NodeCount) - 1 do
     if List.Snapshot.Nodes[Index].State = nsCounted then

@@ -435,15 +435,9 @@ end;
 procedure AddSizes(var Text: TText; Group: PGroup);
 begin
   if Group^.Least = Group^.Most then
-  begin
-    TextAddGrouped(Text, Group^.Most);
-    TextAdd(Text, '-byte block');
-    Exit;
-  end;
-  TextAdd(Text, 'block of ');
-  TextAddGrouped(Text, Group^.Least);
-  TextAdd(Text, ' to ');
-  TextAddCount(Text, Group^.Most, 'byte');
+    TextAddForm(Text, '%g-byte block', Group^.Most)
+  else
+    TextAddForm(Text, 'block of %g to %g byte%+', Group^.Least, Group^.Most);
 end;
 
 procedure LeakAddName(var Text: TText; const List: TLeakList; Group: PGroup);

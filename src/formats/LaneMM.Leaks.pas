@@ -126,17 +126,6 @@ begin
     WriteText(List);
 end;
 
-procedure SayUnreadable(Path: PAnsiChar);
-var
-  Text: TText;
-begin
-  TextOpen(Text, 2 * OsPageSize);
-  TextAdd(Text, 'LaneMM: ');
-  TextAddChars(Text, Path);
-  TextAdd(Text, ', the file of `leaks:ignore`, cannot be read');
-  ReportSayText(Text);
-end;
-
 // Applies the suppressions of a file: that of `leaks:ignore`, or `<program>.lanemm-leaks`, which
 // may be missing.
 procedure MarkPatterns(var Snapshot: TSnapshot);
@@ -145,14 +134,18 @@ const
 var
   Path: TPath;
   Length: NativeUInt;
+  Text: TText;
 begin
   Path := Settings.IgnorePath;
   if (Path[0] = '0') and (Path[1] = #0) then
     Exit; // the setting was turned off
   if Path[0] <> #0 then
   begin
-    if not SuppressionsMarkFile(Snapshot, @Path) then
-      SayUnreadable(@Path);
+    if SuppressionsMarkFile(Snapshot, @Path) then
+      Exit;
+    TextOpen(Text, 2 * OsPageSize);
+    TextAddForm(Text, 'LaneMM: %s, the file of `leaks:ignore`, cannot be read', NativeUInt(@Path));
+    ReportSayText(Text);
     Exit;
   end;
   Length := OsProgramName(@Path, SizeOf(Path) - 16);

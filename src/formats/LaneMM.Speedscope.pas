@@ -36,9 +36,7 @@ begin
     if Frame > 0 then
       TextAdd(Text, ';');
   end;
-  TextAdd(Text, ' ');
-  TextAddNumber(Text, Amount);
-  TextAdd(Text, LineEnd);
+  TextAddForm(Text, ' %u'#10, Amount);
 end;
 
 procedure FoldedAdd(var Text: TText; const Profile: TProfile; Value: TProfileValue);

@@ -507,18 +507,13 @@ end;
 
 procedure SymbolAddPlace(var Text: TText; Symbol: PSymbol);
 begin
-  TextAddChars(Text, Symbol^.FileName);
-  TextAdd(Text, ':');
-  TextAddNumber(Text, Symbol^.Line);
+  TextAddForm(Text, '%s:%u', NativeUInt(Symbol^.FileName), Symbol^.Line);
 end;
 
 procedure SymbolAddOffset(var Text: TText; Symbol: PSymbol);
 begin
-  if Symbol^.Module = nil then
-    Exit;
-  TextAddChars(Text, TextFileName(Symbol^.Module));
-  TextAdd(Text, '+0x');
-  TextAddHex(Text, Symbol^.Offset, 1);
+  if Symbol^.Module <> nil then
+    TextAddForm(Text, '%s+0x%x', NativeUInt(TextFileName(Symbol^.Module)), Symbol^.Offset);
 end;
 
 end.

@@ -168,8 +168,7 @@ procedure Refuse(var Search: TSearch; const Reason: ShortString);
 begin
   if Search.Notice.Length > 0 then
     Exit;
-  TextAdd(Search.Notice, 'LaneMM: ');
-  TextAddChars(Search.Notice, Search.Path.Start);
+  TextAddForm(Search.Notice, 'LaneMM: %s', NativeUInt(Search.Path.Start));
   TextAdd(Search.Notice, Reason);
 end;
 
@@ -354,10 +353,7 @@ end;
 procedure SayMoved(var Search: TSearch; IsWritten: Boolean);
 begin
   if IsWritten then
-  begin
-    TextAdd(Search.Notice, '; written to ');
-    TextAddChars(Search.Notice, Search.Path.Start);
-  end;
+    TextAddForm(Search.Notice, '; written to %s', NativeUInt(Search.Path.Start));
   TextAdd(Search.Notice, LineEnd);
   TextWrite(Search.Notice, OsStandardError);
 end;
@@ -366,11 +362,8 @@ end;
 procedure SayCut(var Search: TSearch);
 begin
   Search.Notice.Length := 0;
-  TextAdd(Search.Notice, 'LaneMM: ');
-  TextAddChars(Search.Notice, Search.Path.Start);
-  TextAdd(Search.Notice, ' is cut at ');
-  TextAddCount(Search.Notice, Search.Text.Length, 'byte');
-  TextAdd(Search.Notice, LineEnd);
+  TextAddForm(Search.Notice, 'LaneMM: %s is cut at %g byte%+'#10, NativeUInt(Search.Path.Start),
+    Search.Text.Length);
   TextWrite(Search.Notice, OsStandardError);
 end;
 

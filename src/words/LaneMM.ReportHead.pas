@@ -157,9 +157,7 @@ procedure HeadAddLine(var Text: TText);
 begin
   HeadAddCommand(Text);
   AddLibrary(Text);
-  TextAdd(Text, ', process ');
-  TextAddNumber(Text, OsProcessId);
-  TextAdd(Text, ', version ' + ThisVersion + ', ');
+  TextAddForm(Text, ', process %u, version ' + ThisVersion + ', ', OsProcessId);
   HeadAddTime(Text, OsUnixSeconds);
 end;
 

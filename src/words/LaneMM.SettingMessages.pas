@@ -114,11 +114,8 @@ begin
   TextAdd(Text, '`');
   // One change for each three characters: of short words most others are near.
   if (Distance <= MostDistance) and (Distance * 3 <= Cardinal(Length(Word)) + 1) then
-  begin
-    TextAdd(Text, '; did you mean `');
-    TextAddChars(Text, OptionTexts[Nearest].Name);
-    TextAdd(Text, '`? LANEMM=help lists all settings');
-  end
+    TextAddForm(Text, '; did you mean `%s`? LANEMM=help lists all settings',
+      NativeUInt(OptionTexts[Nearest].Name))
   else
     TextAdd(Text, SeeHelp);
   ReportSayText(Text);
@@ -156,12 +153,7 @@ begin
     Inc(Word);
   end;
   if (OptionTexts[Option].Kind = okNumber) and (OptionHighest(Option) < High(NativeUInt)) then
-  begin
-    TextAdd(Text, ' from ');
-    TextAddNumber(Text, OptionLowest(Option));
-    TextAdd(Text, ' to ');
-    TextAddNumber(Text, OptionHighest(Option));
-  end
+    TextAddForm(Text, ' from %u to %u', OptionLowest(Option), OptionHighest(Option))
   else
     TextAddChars(Text, OptionForms[OptionTexts[Option].Kind].More);
 end;
@@ -193,11 +185,7 @@ begin
     Inc(Value);
   AddPrefix(Text, Source);
   if ValueEnds(Value^) then
-  begin
-    TextAdd(Text, 'missing value of `');
-    TextAddChars(Text, OptionTexts[Option].Name);
-    TextAdd(Text, '`');
-  end
+    TextAddForm(Text, 'missing value of `%s`', NativeUInt(OptionTexts[Option].Name))
   else
   begin
     TextAdd(Text, 'invalid value ');
@@ -215,20 +203,11 @@ var
   Text: TText;
 begin
   AddPrefix(Text, Source);
-  TextAdd(Text, 'invalid value of `');
-  TextAddChars(Text, OptionTexts[Option].Name);
-  TextAdd(Text, '`: ');
-  TextAddNumber(Text, Value);
+  TextAddForm(Text, 'invalid value of `%s`: %u', NativeUInt(OptionTexts[Option].Name), Value);
   if Value > OptionHighest(Option) then
-  begin
-    TextAdd(Text, ' is more than ');
-    TextAddNumber(Text, OptionHighest(Option));
-  end
+    TextAddForm(Text, ' is more than %u', OptionHighest(Option))
   else if Value < OptionLowest(Option) then
-  begin
-    TextAdd(Text, ' is less than ');
-    TextAddNumber(Text, OptionLowest(Option));
-  end
+    TextAddForm(Text, ' is less than %u', OptionLowest(Option))
   else
     TextAdd(Text, ' is not a signal that a program can use; 12 is SIGUSR2');
   ReportSayText(Text);
@@ -264,9 +243,7 @@ var
   Text: TText;
 begin
   AddPrefix(Text, Source);
-  TextAdd(Text, 'the settings after the first ');
-  TextAddNumber(Text, ByteCount);
-  TextAdd(Text, ' bytes are not read');
+  TextAddForm(Text, 'the settings after the first %u bytes are not read', ByteCount);
   ReportSayText(Text);
 end;
 

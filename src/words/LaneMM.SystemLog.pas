@@ -43,11 +43,7 @@ var
   Path: TPath;
 begin
   OsProgramPath(@Path, SizeOf(Path));
-  TextAdd(Message, Priority);
-  TextAddChars(Message, TextFileName(@Path));
-  TextAdd(Message, '[');
-  TextAddNumber(Message, OsProcessId);
-  TextAdd(Message, ']: ');
+  TextAddForm(Message, Priority + '%s[%u]: ', NativeUInt(TextFileName(@Path)), OsProcessId);
 end;
 
 // Returns the end of the message that begins at First: after its last line that fits.

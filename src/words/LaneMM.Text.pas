@@ -64,6 +64,11 @@ procedure TextAddCount(var Text: TText; Value: UInt64; const Noun: ShortString);
 procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);
 /// Adds a number of bytes; from 10,000 on in KB, MB or GB with one decimal.
 procedure TextAddBytes(var Text: TText; Bytes: UInt64);
+/// Adds Form with the values in place of its codes: `%s` characters up to #0, by their address;
+/// `%u` a number, `%g` one with commas, `%b` bytes as TextAddBytes, `%x` a hexadecimal number; `%+`
+/// an `s` unless the value before is 1. `%%` is a percent sign.
+procedure TextAddForm(var Text: TText; const Form: ShortString; Value: UInt64; Second: UInt64 = 0;
+  Third: UInt64 = 0; Fourth: UInt64 = 0; Fifth: UInt64 = 0; Sixth: UInt64 = 0);
 /// Returns the bytes of the byte order mark of UTF-8 that a text of Length bytes begins with: 3, 0.
 function TextMarkLength(Text: PAnsiChar; Length: NativeUInt): NativeUInt;
 /// Returns whether Name, ended by #0, is Whole.
@@ -306,6 +311,44 @@ begin
     AddTenths(Text, Bytes, 1 shl 20, ' MB')
   else
     AddTenths(Text, Bytes, 1 shl 30, ' GB');
+end;
+
+procedure TextAddForm(var Text: TText; const Form: ShortString; Value, Second, Third, Fourth, Fifth,
+  Sixth: UInt64);
+var
+  Values: array[0..5] of UInt64;
+  Index, Next: Cardinal;
+begin
+  Values[0] := Value;
+  Values[1] := Second;
+  Values[2] := Third;
+  Values[3] := Fourth;
+  Values[4] := Fifth;
+  Values[5] := Sixth;
+  Next := 0;
+  Index := 0;
+  while Index < Length(Form) do
+  begin
+    Inc(Index);
+    if Form[Index] <> '%' then
+    begin
+      TextAdd(Text, Form[Index]);
+      Continue;
+    end;
+    Inc(Index);
+    case Form[Index] of
+      's': TextAddChars(Text, PAnsiChar(NativeUInt(Values[Next])));
+      'u': TextAddNumber(Text, Values[Next]);
+      'g': TextAddGrouped(Text, Values[Next]);
+      'b': TextAddBytes(Text, Values[Next]);
+      'x': TextAddHex(Text, NativeUInt(Values[Next]), 1);
+      '%': TextAdd(Text, '%');
+    else
+      if Values[Next - 1] <> 1 then
+        TextAdd(Text, 's');
+    end;
+    Inc(Next, Ord(Form[Index] in ['s', 'u', 'g', 'b', 'x']));
+  end;
 end;
 
 function TextMarkLength(Text: PAnsiChar; Length: NativeUInt): NativeUInt;
