@@ -22,12 +22,6 @@ const
   WaitingPlaces = 1 shl SmallPlacesLog2 + 8 + 1;
 
 type
-  PWaiting = ^TWaiting;
-  /// A freed block that waits, with the setting `hard`.
-  TWaiting = record
-    P: Pointer;               //< owner   its address; nil: none
-    Span: PSpan;              //< owner   the record of the slice that it begins in
-  end;
   PDebugThread = ^TDebugThread;
   /// The record of a thread; all zero at first.
   TDebugThread = record
@@ -37,10 +31,17 @@ type
     NumberLimit: NativeUInt;  //< owner   end of its reserved numbers
     Emptied: TAtomicWord;     //< shared  the group whose blocks it frees, with their region, or 0
     WaitingSeed: UInt64;      //< owner   state of the random numbers of LaneMM.Hard
-    Waiting: array[0..WaitingPlaces - 1] of TWaiting; //< owner   its freed blocks that wait
+    Waiting: array[0..WaitingPlaces - 1] of Pointer; //< owner   its freed blocks that wait with
+                              //  the setting `hard`; @NoWaiting: none
+    WaitingSpans: array[0..WaitingPlaces - 1] of PSpan; //< owner   the records of the slices that
+                              //  they begin in
     Groups: array[0..MostGroupScopes - 1] of Cardinal; //< owner   the group before each
                               //  open scope, outermost first
   end;
+
+var
+  /// The block that waits in an empty place, and its record: zeros, of no heap.
+  NoWaiting: TSpan;
 
 /// Returns the record of the calling thread, a new one the first time; nil without memory.
 function DebugThread: PDebugThread; inline;
@@ -98,6 +99,25 @@ const
   // Numbers that a thread reserves at once.
   NumberBatch = 64;
 
+procedure EmptyPlaces(Thread: PDebugThread);
+var
+  Index: Cardinal;
+begin
+  for Index := 0 to WaitingPlaces - 1 do
+  begin
+    Thread^.Waiting[Index] := @NoWaiting;
+    Thread^.WaitingSpans[Index] := @NoWaiting;
+  end;
+end;
+
+// Returns nil without memory.
+function NewThread: PDebugThread;
+begin
+  Result := OsTakePages(SizeOf(TDebugThread));
+  if Result <> nil then
+    EmptyPlaces(Result);
+end;
+
 function DebugThreadSlow: PDebugThread;
 var
   Heap: PHeap;
@@ -106,7 +126,7 @@ begin
   if Heap = nil then
     Exit(nil);
   if Heap^.DebugThread = nil then
-    Heap^.DebugThread := OsTakePages(SizeOf(TDebugThread));
+    Heap^.DebugThread := NewThread;
   Result := Heap^.DebugThread;
 end;
 
@@ -301,7 +321,7 @@ begin
     if (Heap <> Own) and (Heap^.DebugThread <> nil) then
     begin
       FillChar(PDebugThread(Heap^.DebugThread)^.Blocks, SizeOf(TDebugCache), 0);
-      FillChar(PDebugThread(Heap^.DebugThread)^.Waiting, WaitingPlaces * SizeOf(TWaiting), 0);
+      EmptyPlaces(Heap^.DebugThread);
     end;
     Heap := Heap^.NextHeap;
   end;

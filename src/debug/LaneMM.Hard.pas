@@ -3,7 +3,7 @@
 // Owns:       Debug.MarkBytes and the fields behind it; TDebugThread.Waiting and WaitingSeed;
 //             Hooks.MarkedSize and ThreadEnds.
 // Layout:     each address has a key. Its low half follows the requested bytes of a block; of one
-//             of more than MostSmall bytes the key follows four times, if there is room. The high
+//             of more than MostSmall bytes the key follows four times, if there is room. The low
 //             half, xor the state and the requested size, is the end word, the last four bytes; of
 //             a block of 512 MB and more it is the state and the bytes between.
 // Invariants: from the start of the program on every block of a span of blocks and every large
@@ -50,9 +50,6 @@ uses
   LaneMM.DebugThreads;
 
 const
-  // The size of TWaiting, as a power of two, and where Span lies in it.
-  WaitingShift = 4;
-  WaitingSpan = SizeOf(Pointer);
   // Of each block: half of the key, and the end word.
   EndBytes = 2 * SizeOf(Cardinal);
   StateShift = 29;
@@ -60,9 +57,11 @@ const
   // The state above the families of blocks in use: the block waits, or is free.
   Waits = Ord(High(TFamily)) + 1;
   MostSmall = 4096;
-  WordsBehind = 4; // of the key, behind larger blocks
 
 type
+  // The key behind larger blocks.
+  TFarMark = array[0..3] of UInt64;
+  PFarMark = ^TFarMark;
   // A block that can have a mark.
   TMarked = record
     P: PByte;
@@ -77,12 +76,12 @@ type
 // ---------------------------------------------------------------------------- marks
 
 // A key is odd, as both random numbers: its lowest byte is not 0, which most overruns by one write.
-function KeyOf(P: Pointer): UInt64;
+function KeyOf(P: Pointer): UInt64; inline;
 begin
   Result := UInt64(NativeUInt(P) xor NativeUInt(Debug.MarkSeed)) * Debug.MarkFactor;
 end;
 
-procedure Open(P: Pointer; Usable: NativeUInt; out Block: TMarked);
+procedure Open(P: Pointer; Usable: NativeUInt; out Block: TMarked); inline;
 var
   Word: Cardinal;
 begin
@@ -90,7 +89,7 @@ begin
   Block.Usable := Usable;
   Block.Last := PCardinal(Block.P + Usable - SizeOf(Cardinal));
   Block.Key := KeyOf(P);
-  Word := Block.Last^ xor Cardinal(Block.Key shr 32);
+  Word := Block.Last^ xor Cardinal(Block.Key);
   Block.State := Word shr StateShift;
   Block.Size := Word and MostValue;
   Block.IsWhole := (Block.State <= Waits) and (Block.Size <= NativeUInt(Usable - EndBytes));
@@ -109,18 +108,18 @@ begin
     Open(P, Span^.BlockSize, Block);
 end;
 
-// Returns whether WordsBehind words of the key follow the Size requested bytes.
-function IsMarkedFar(const Block: TMarked; Size: NativeUInt): Boolean;
+// Returns whether a far mark follows the Size requested bytes.
+function IsMarkedFar(const Block: TMarked; Size: NativeUInt): Boolean; inline;
 begin
   Result := (Block.Usable > MostSmall)
-    and (NativeUInt(Block.Usable - Size) >= EndBytes + WordsBehind * SizeOf(UInt64));
+    and (NativeUInt(Block.Usable - Size) >= EndBytes + SizeOf(TFarMark));
 end;
 
 // Of too many bytes between, all bytes count as requested.
 procedure MarkWrite(const Block: TMarked; Size: NativeUInt; State: Cardinal);
 var
   Value: NativeUInt;
-  Index: Cardinal;
+  Far: PFarMark;
 begin
   Value := Size;
   if Block.Usable > MostValue then
@@ -130,24 +129,28 @@ begin
     Size := Block.Usable - EndBytes;
     Value := 0;
   end;
-  PCardinal(Block.P + Size)^ := Cardinal(Block.Key);
+  Far := PFarMark(Block.P + Size);
+  PCardinal(Far)^ := Cardinal(Block.Key);
   if IsMarkedFar(Block, Size) then
-    for Index := 0 to WordsBehind - 1 do
-      PUInt64(Block.P + Size)[Index] := Block.Key;
-  Block.Last^ := (State shl StateShift or Cardinal(Value)) xor Cardinal(Block.Key shr 32);
+  begin
+    Far^[0] := Block.Key;
+    Far^[1] := Block.Key;
+    Far^[2] := Block.Key;
+    Far^[3] := Block.Key;
+  end;
+  Block.Last^ := (State shl StateShift or Cardinal(Value)) xor Cardinal(Block.Key);
 end;
 
 // Returns whether the key follows the requested bytes.
 function IsWholeBehind(const Block: TMarked): Boolean;
 var
-  Behind: PByte;
-  Index: Cardinal;
+  Far: PFarMark;
 begin
-  Behind := Block.P + Block.Size;
-  Result := PCardinal(Behind)^ = Cardinal(Block.Key);
+  Far := PFarMark(Block.P + Block.Size);
+  Result := PCardinal(Far)^ = Cardinal(Block.Key);
   if IsMarkedFar(Block, Block.Size) then
-    for Index := 0 to WordsBehind - 1 do
-      Result := Result and (PUInt64(Behind)[Index] = Block.Key);
+    Result := (Far^[0] = Block.Key) and (Far^[1] = Block.Key) and (Far^[2] = Block.Key)
+      and (Far^[3] = Block.Key);
 end;
 
 procedure HardMark(P: Pointer; Size: NativeUInt; Family: TFamily);
@@ -265,7 +268,7 @@ const
   MostLarge = 320 shl 10;
 var
   Thread: PDebugThread;
-  Place: PWaiting;
+  Place: NativeUInt;
   Older: Pointer;
 begin
   if IsErasingFreed then
@@ -273,7 +276,8 @@ begin
   PNativeUInt(Block.P)^ := 0;
   Block.Last^ := Block.Last^ xor (Block.State xor Waits) shl StateShift;
   Thread := DebugThread;
-  if (Thread = nil) or (Block.Usable > MostLarge) or (RegionOfBlock(Block.P) <> nil) then
+  if (Thread = nil) or (Block.Usable > MostLarge)
+    or (LoadAcquire(Process.RegionsMade) <> 0) and (RegionOfBlock(Block.P) <> nil) then
   begin
     Debug.Behind.FreeMem(Block.P);
     Exit;
@@ -281,15 +285,15 @@ begin
   // Each key is random by its address.
   Thread^.WaitingSeed := Thread^.WaitingSeed + Block.Key;
   if Block.Usable <= MostSmall then
-    Place := @Thread^.Waiting[Thread^.WaitingSeed shr (64 - SmallPlacesLog2)]
+    Place := Thread^.WaitingSeed shr (64 - SmallPlacesLog2)
   else if Block.Usable <= MostMedium then
-    Place := @Thread^.Waiting[1 shl SmallPlacesLog2 + Thread^.WaitingSeed shr 61]
+    Place := 1 shl SmallPlacesLog2 + Thread^.WaitingSeed shr 61
   else
-    Place := @Thread^.Waiting[WaitingPlaces - 1];
-  Older := Place^.P;
-  Place^.P := Block.P;
-  Place^.Span := ArenaSpan(Block.P);
-  if Older = nil then
+    Place := WaitingPlaces - 1;
+  Older := Thread^.Waiting[Place];
+  Thread^.Waiting[Place] := Block.P;
+  Thread^.WaitingSpans[Place] := ArenaSpan(Block.P);
+  if Older = @NoWaiting then
     Exit;
   if (PNativeUInt(Older)^ <> 0) or IsErasingFreed then
     Release(Older)
@@ -330,9 +334,10 @@ begin
     Exit;
   for Index := 0 to WaitingPlaces - 1 do
   begin
-    P := Thread^.Waiting[Index].P;
-    Thread^.Waiting[Index].P := nil;
-    if P <> nil then
+    P := Thread^.Waiting[Index];
+    Thread^.Waiting[Index] := @NoWaiting;
+    Thread^.WaitingSpans[Index] := @NoWaiting;
+    if P <> @NoWaiting then
       Release(P);
   end;
 end;
