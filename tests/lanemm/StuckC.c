@@ -1,5 +1,5 @@
-/* Two threads that wait for each other's mutexes, others that wait for a lock for writing and for the
- * end of a thread; its owner waits for a semaphore. For the tests of lanemm. */
+/* Two threads that wait for each other's mutexes, robust ones with an argument; others that wait for a lock for
+ * writing and for the end of a thread; its owner waits for a semaphore. For the tests of lanemm. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -31,8 +31,15 @@ static void *read_table(void *argument) {
   return NULL;
 }
 
-int main(void) {
+int main(int count, char **arguments) {
   pthread_t threads[4];
+  pthread_mutexattr_t robust;
+  pthread_mutexattr_init(&robust);
+  pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
+  for (int i = 1; i < count && arguments[i] != NULL; i++) {
+    pthread_mutex_init(&first, &robust);
+    pthread_mutex_init(&second, &robust);
+  }
   pthread_barrier_init(&locked, NULL, 5);
   sem_init(&never, 0, 0);
   pthread_create(&threads[0], NULL, take_both, NULL);

@@ -30,6 +30,7 @@ type
     procedure ADeadlockInACoreFileIsFound;
     procedure WithoutSymbolsTheDeadlockIsFound;
     procedure AProgramInCHasLocksForWritingAndEndsOfThreads;
+    procedure RobustMutexesHaveOwners;
     procedure AProcessOnAnotherManagerHasThreads;
     procedure FormatsAreRefused;
   end;
@@ -214,6 +215,13 @@ begin
   Matches('No thread is left to set the events that these wait for:\n'
     + '  thread \d+ \(StuckC\) waits for a semaphore at StuckC\.c:\d+\n');
   Matches('waits for table \(at [^\n]* at StuckC\.c:\d+, held by thread \d+\n');
+end;
+
+procedure TThreadTests.RobustMutexesHaveOwners;
+begin
+  Plant('StuckC robust');
+  AwaitReport(Deadlock);
+  Matches('waits for first \(at [^\n]* at StuckC\.c:\d+, held by thread \d+\n');
 end;
 
 procedure TThreadTests.AProcessOnAnotherManagerHasThreads;

@@ -352,6 +352,7 @@ const
   ClockFlag = 256;
   MutexWithWaiters = 2;
   OwnerMask = $3FFFFFFF;
+  HasWaiters = $80000000; // in the word of a robust mutex, beside its owner
 var
   Operation: Cardinal;
   Expected: Cardinal;
@@ -366,6 +367,12 @@ begin
   end
   else if not (Operation and not (PrivateFlag or ClockFlag) in [Wait, WaitForBits]) then
     Thread.Kind := waOutside
+  else if (Expected >= HasWaiters) and (Thread.Words[0] = Expected)
+    and (Find(Expected and OwnerMask) <> nil) and Calls(Thread, 'pthread_mutex') then
+  begin
+    Thread.Kind := waLock;
+    Thread.Owner := Expected and OwnerMask;
+  end
   else if (Operation and PrivateFlag = 0) and (Thread.Words[0] = Expected)
     and (Find(Expected) <> nil) then
   begin
