@@ -48,12 +48,6 @@ begin
   TextAdd(Verbs.Answer, Text);
 end;
 
-procedure AddBytes(const Name: ShortString; Bytes: NativeUInt);
-begin
-  Add(Name);
-  TextAddBytes(Verbs.Answer, Bytes);
-end;
-
 procedure Fail(const Text: ShortString);
 begin
   Verbs.Outcome := poFailed;
@@ -99,11 +93,8 @@ var
   Found: TStatus;
 begin
   StatusRead(Found);
-  AddBytes('used ', Found.UsedBytes);
-  AddBytes(' in blocks, committed ', Found.CommittedBytes);
-  AddBytes(' from the system, of these cached ', Found.CachedBytes);
-  AddBytes(', peak ', Found.PeakBytes);
-  Add(LineEnd);
+  TextAddForm(Verbs.Answer, 'used %b in blocks, committed %b from the system, of these cached %b,'
+    + ' peak %b'#10, Found.UsedBytes, Found.CommittedBytes, Found.CachedBytes, Found.PeakBytes);
 end;
 
 // Sweeps all heaps as another thread would: ProcessTrim may change the caller's heap, in which the
@@ -112,7 +103,7 @@ procedure Trim(Value: PAnsiChar);
 var
   Heap: PHeap;
 begin
-  AddBytes('committed ', BackedSlices * SliceSize);
+  TextAddForm(Verbs.Answer, 'committed %b', BackedSlices * SliceSize);
   Heap := ThreadsFirstHeap;
   while Heap <> nil do
   begin
@@ -120,8 +111,7 @@ begin
     Heap := Heap^.NextHeap;
   end;
   ShardsPurge(AllSlices);
-  AddBytes(', now ', BackedSlices * SliceSize);
-  Add(LineEnd);
+  TextAddForm(Verbs.Answer, ', now %b'#10, BackedSlices * SliceSize);
 end;
 
 // Takes a snapshot, and reports the growth since the one before.
@@ -138,7 +128,8 @@ begin
   if Verbs.Earlier = nil then
     Add('first snapshot taken; the next one reports the growth since')
   else
-    AddBytes('grown since the last snapshot: ', SnapshotCompare(Verbs.Earlier, Later));
+    TextAddForm(Verbs.Answer, 'grown since the last snapshot: %b', SnapshotCompare(Verbs.Earlier,
+      Later));
   Add(LineEnd);
   SnapshotFree(Verbs.Earlier);
   Verbs.Earlier := Later;

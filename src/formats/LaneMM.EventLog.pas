@@ -325,16 +325,6 @@ begin
   end;
 end;
 
-procedure AddThreads(var Text: TText; Line: PListed);
-var
-  Count: Cardinal;
-begin
-  Count := ThreadCount(Line); // once: it may grow
-  TextAddForm(Text, ', %g thread%+', Count);
-  if Count = MaxSiteThreads then
-    TextAdd(Text, ' or more');
-end;
-
 procedure AddGrowth(var Text: TText; const Symbols: TSymbols; Line: PListed);
 var
   Growth: TGrowth;
@@ -355,6 +345,7 @@ end;
 procedure AddLine(var Text: TText; const Log: TLog; const List: TList; Index: Cardinal);
 var
   Line: PListed;
+  Count: Cardinal;
 begin
   Line := List.Lines[Index];
   TextAddForm(Text, '  %u. ', Index + 1);
@@ -364,7 +355,10 @@ begin
   begin
     TextAddGrouped(Text, Line^.Events);
     AddContention(Text, Line);
-    AddThreads(Text, Line);
+    Count := ThreadCount(Line); // once: it may grow
+    TextAddForm(Text, ', %g thread%+', Count);
+    if Count = MaxSiteThreads then
+      TextAdd(Text, ' or more');
     TextAdd(Text, ', at ');
     AdviceAddPlace(Text, Log.Symbolizer.Symbols, Line^.Place);
     if Line^.Origin <> 0 then
@@ -426,15 +420,6 @@ begin
     + ' where threads start and end.'#10, List.FoldedEvents, List.FoldedSites);
 end;
 
-// Adds what all events together cost the program.
-procedure AddVerdict(var Text: TText; const List: TList);
-begin
-  if not (siGrowth in List.Kinds) then
-    TextAdd(Text, ', none of them a wait')
-  else if List.AllMoves > 0 then
-    TextAddForm(Text, ', %g of them moves that copied %b in all', List.AllMoves, List.AllCopied);
-end;
-
 procedure AddList(var Text: TText; const Log: TLog; const List: TList; const Title: ShortString);
 const
   Orders: array[Boolean] of PAnsiChar = (', most frequent first', ', most work first');
@@ -445,7 +430,10 @@ begin
     Exit;
   TextAdd(Text, Title);
   TextAddForm(Text, '%g event%+ at %g call site%+', List.AllEvents, List.AllSites);
-  AddVerdict(Text, List);
+  if not (siGrowth in List.Kinds) then
+    TextAdd(Text, ', none of them a wait')
+  else if List.AllMoves > 0 then
+    TextAddForm(Text, ', %g of them moves that copied %b in all', List.AllMoves, List.AllCopied);
   if List.AllSites > 1 then
     TextAddChars(Text, Orders[siGrowth in List.Kinds]);
   TextAdd(Text, ':'#10);

@@ -263,20 +263,11 @@ begin
   MessageEnd(Text, Message, Fields);
 end;
 
-// Adds how many blocks the table of backtraces had no space for.
-procedure AddLost(var Text: TText; const List: TLeakList);
-var
-  Fields: TFields;
-begin
-  FieldsOpen(Fields);
-  FieldNumber(Fields, fiCount, (List.Snapshot.Places^.LostCount * 100
-    + NativeUInt(List.Blocks - 1)) div List.Blocks);
-  MessageEnd(Text, msPlacesLost, Fields);
-end;
-
 procedure AddNotes(var Text: TText; const List: TLeakList);
 const
   Advice: array[TLeakTopic] of TMessage = (msLeaksAdvice, msPlacesAdvice, msPlacesAdvice);
+var
+  Fields: TFields;
 begin
   if List.Snapshot.Counts[nsSuppressed] > 0 then
     AddCounts(Text, msLeaksSuppressed, List.Snapshot.Counts[nsSuppressed],
@@ -291,7 +282,12 @@ begin
   if List.Blocks = 0 then
     Exit;
   if List.Snapshot.Places^.LostCount > 0 then
-    AddLost(Text, List)
+  begin
+    FieldsOpen(Fields);
+    FieldNumber(Fields, fiCount, (List.Snapshot.Places^.LostCount * 100
+      + NativeUInt(List.Blocks - 1)) div List.Blocks);
+    MessageEnd(Text, msPlacesLost, Fields);
+  end
   else if (List.PlaceCount = 0) and not IsSet(opStacks) and not Debug.IsStarted then
     AddNote(Text, Advice[List.Topic], List.Blocks);
 end;

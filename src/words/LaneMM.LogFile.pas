@@ -349,25 +349,8 @@ begin
   end;
 end;
 
-// Prints the first choice, why it was refused, and where the file is.
-procedure SayMoved(var Search: TSearch; IsWritten: Boolean);
-begin
-  if IsWritten then
-    TextAddForm(Search.Notice, '; written to %s', NativeUInt(Search.Path.Start));
-  TextAdd(Search.Notice, LineEnd);
-  TextWrite(Search.Notice, OsStandardError);
-end;
-
-// Prints that the file lacks the end of its text.
-procedure SayCut(var Search: TSearch);
-begin
-  Search.Notice.Length := 0;
-  TextAddForm(Search.Notice, 'LaneMM: %s is cut at %g byte%+'#10, NativeUInt(Search.Path.Start),
-    Search.Text.Length);
-  TextWrite(Search.Notice, OsStandardError);
-end;
-
-// Writes the file and says where, unless it is the first choice or was said for NoticeBit.
+// Writes the file and says why it is not at the first choice, and where, unless that was said for
+// NoticeBit. Says that it lacks the end of its text, if so.
 function Settle(var Search: TSearch; FailedBits, NoticeBit: NativeUInt): Boolean;
 begin
   TextOpen(Search.Notice, 2 * OsPageSize);
@@ -375,9 +358,19 @@ begin
   if Result then
     ReportTaken(tkFile, Search.Path.Start, Search.Path.Length - 1);
   if (Search.Notice.Length > 0) and SetBit(NoticeBit) then
-    SayMoved(Search, Result);
+  begin
+    if Result then
+      TextAddForm(Search.Notice, '; written to %s', NativeUInt(Search.Path.Start));
+    TextAdd(Search.Notice, LineEnd);
+    TextWrite(Search.Notice, OsStandardError);
+  end;
   if Result and Search.Text.IsCut then
-    SayCut(Search);
+  begin
+    Search.Notice.Length := 0;
+    TextAddForm(Search.Notice, 'LaneMM: %s is cut at %g byte%+'#10, NativeUInt(Search.Path.Start),
+      Search.Text.Length);
+    TextWrite(Search.Notice, OsStandardError);
+  end;
   TextClose(Search.Notice);
 end;
 

@@ -77,13 +77,6 @@ begin
   Result.Year := Cycle * 400 + Year + Cardinal(Ord(Result.Month <= 2));
 end;
 
-procedure AddTwoDigits(var Text: TText; Value: Cardinal; const After: ShortString);
-begin
-  TextAdd(Text, AnsiChar(Ord('0') + Value div 10));
-  TextAdd(Text, AnsiChar(Ord('0') + Value mod 10));
-  TextAdd(Text, After);
-end;
-
 procedure HeadAddTime(var Text: TText; Seconds: UInt64);
 const
   SecondsOfDay = 86400;
@@ -93,13 +86,8 @@ var
 begin
   Date := DateOf(Seconds div SecondsOfDay);
   Rest := Seconds mod SecondsOfDay;
-  TextAddNumber(Text, Date.Year);
-  TextAdd(Text, '-');
-  AddTwoDigits(Text, Date.Month, '-');
-  AddTwoDigits(Text, Date.Day, ' ');
-  AddTwoDigits(Text, Rest div 3600, ':');
-  AddTwoDigits(Text, Rest div 60 mod 60, ':');
-  AddTwoDigits(Text, Rest mod 60, ' UTC');
+  TextAddForm(Text, '%u-%2-%2 %2:%2:%2 UTC', Date.Year, Date.Month, Date.Day, Rest div 3600,
+    Rest div 60 mod 60, Rest mod 60);
 end;
 
 procedure HeadAddCommand(var Text: TText);

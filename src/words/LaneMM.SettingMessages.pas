@@ -158,21 +158,6 @@ begin
     TextAddChars(Text, OptionForms[OptionTexts[Option].Kind].More);
 end;
 
-// Adds the words allowed in a rule that begins at Rule and could not be read at Wrong.
-procedure AddAllowedRule(var Text: TText; Rule, Wrong: PAnsiChar);
-begin
-  if Wrong = Rule then
-  begin
-    TextAdd(Text, ': unknown kind; allowed: ');
-    EventRulesAddKinds(Text);
-  end
-  else
-  begin
-    TextAdd(Text, '; allowed after the kind: ');
-    EventRulesAddAttributes(Text);
-  end;
-end;
-
 procedure SettingSayWrong(Option: TOption; Setting, Wrong: PAnsiChar; const Source: ShortString);
 var
   Text: TText;
@@ -191,10 +176,18 @@ begin
     TextAdd(Text, 'invalid value ');
     AddSetting(Text, Setting);
   end;
-  if (OptionTexts[Option].Kind = okRule) and not ValueEnds(Value^) then
-    AddAllowedRule(Text, Value, Wrong)
+  if (OptionTexts[Option].Kind <> okRule) or ValueEnds(Value^) then
+    AddAllowed(Text, Option)
+  else if Wrong = Value then
+  begin
+    TextAdd(Text, ': unknown kind; allowed: ');
+    EventRulesAddKinds(Text);
+  end
   else
-    AddAllowed(Text, Option);
+  begin
+    TextAdd(Text, '; allowed after the kind: ');
+    EventRulesAddAttributes(Text);
+  end;
   ReportSayText(Text);
 end;
 

@@ -62,11 +62,10 @@ procedure TextAddSigned(var Text: TText; Value: Int64);
 procedure TextAddCount(var Text: TText; Value: UInt64; const Noun: ShortString);
 /// Adds a hexadecimal number of at least Digits digits.
 procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);
-/// Adds a number of bytes; from 10,000 on in KB, MB or GB with one decimal.
-procedure TextAddBytes(var Text: TText; Bytes: UInt64);
 /// Adds Form with the values in place of its codes: `%s` characters up to #0, by their address;
-/// `%u` a number, `%g` one with commas, `%b` bytes as TextAddBytes, `%x` a hexadecimal number; `%+`
-/// an `s` unless the value before is 1. `%%` is a percent sign.
+/// `%u` a number, `%2` one of two digits, `%g` one with commas, `%x` a hexadecimal one; `%b` one of
+/// bytes, from 10,000 on in KB, MB or GB with one decimal; `%+` an `s` unless the value before is
+/// 1. `%%` is a percent sign.
 procedure TextAddForm(var Text: TText; const Form: ShortString; Value: UInt64; Second: UInt64 = 0;
   Third: UInt64 = 0; Fourth: UInt64 = 0; Fifth: UInt64 = 0; Sixth: UInt64 = 0);
 /// Returns the bytes of the byte order mark of UTF-8 that a text of Length bytes begins with: 3, 0.
@@ -301,7 +300,8 @@ begin
   TextAdd(Text, UnitName);
 end;
 
-procedure TextAddBytes(var Text: TText; Bytes: UInt64);
+// `%b` of TextAddForm.
+procedure AddBytes(var Text: TText; Bytes: UInt64);
 begin
   if Bytes < 10000 then
     TextAddCount(Text, Bytes, 'byte')
@@ -339,15 +339,20 @@ begin
     case Form[Index] of
       's': TextAddChars(Text, PAnsiChar(NativeUInt(Values[Next])));
       'u': TextAddNumber(Text, Values[Next]);
+      '2':
+        begin
+          TextAddNumber(Text, Values[Next] div 10);
+          TextAddNumber(Text, Values[Next] mod 10);
+        end;
       'g': TextAddGrouped(Text, Values[Next]);
-      'b': TextAddBytes(Text, Values[Next]);
+      'b': AddBytes(Text, Values[Next]);
       'x': TextAddHex(Text, NativeUInt(Values[Next]), 1);
       '%': TextAdd(Text, '%');
     else
       if Values[Next - 1] <> 1 then
         TextAdd(Text, 's');
     end;
-    Inc(Next, Ord(Form[Index] in ['s', 'u', 'g', 'b', 'x']));
+    Inc(Next, Ord(Form[Index] in ['s', 'u', '2', 'g', 'b', 'x']));
   end;
 end;
 
