@@ -89,9 +89,9 @@ end;
 // Context is the result of WatchWrite.
 procedure WriteLogs(Context: Pointer);
 begin
-  PBoolean(Context)^ := EventLogWrite;
+  Boolean(Context^) := EventLogWrite;
   if not ProfileWrite then
-    PBoolean(Context)^ := False;
+    Boolean(Context^) := False;
 end;
 
 function WatchWrite: Boolean;

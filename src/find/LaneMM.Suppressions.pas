@@ -415,7 +415,7 @@ begin
   if Source.WrongCount <= MostMessages then
     Exit;
   OpenMessage(Text, Source);
-  TextAddForm(Text, ' %g more such line%+', Source.WrongCount - MostMessages);
+  TextAddForm(Text, ' %g more such line%+', NativeUInt(Source.WrongCount - MostMessages));
   ReportSayText(Text);
 end;
 

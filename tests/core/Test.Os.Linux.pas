@@ -188,12 +188,18 @@ function TOsLinuxTests.QuotaOf(const Outer, Inner, Group: string): Cardinal;
 var
   Root: string;
 begin
-  Root := ExtractFilePath(ParamStr(0)) + 'groups';
+  Root := ExtractFilePath(ParamStr(0)) + 'groups-' + IntToStr(GetProcessID);
   ForceDirectories(Root + '/outer/inner');
   WriteText(Root + '/outer/cpu.max', Outer);
   WriteText(Root + '/outer/inner/cpu.max', Inner);
   WriteText(Root + '/group', Group);
   Result := OsCpuQuotaIn(PAnsiChar(Root), PAnsiChar(Root + '/group'));
+  DeleteFile(Root + '/outer/cpu.max');
+  DeleteFile(Root + '/outer/inner/cpu.max');
+  DeleteFile(Root + '/group');
+  RemoveDir(Root + '/outer/inner');
+  RemoveDir(Root + '/outer');
+  RemoveDir(Root);
 end;
 
 const
