@@ -204,8 +204,8 @@ begin
   Result := Arena <> nil;
 end;
 
-// The stack of a thread has a guard before it. Variables of a module that begin as zero lie behind
-// the mapping of its file.
+// Linux: the stack of a thread has a guard before it; variables of a module that begin as zero lie
+// behind the mapping of its file. Elsewhere a stack may lie there.
 procedure SeeMapping(const Mapping: TOsMapping; Context: Pointer);
 var
   Search: PSearch;
@@ -214,7 +214,7 @@ begin
   Search := Context;
   IsBehind := Mapping.First = Search^.LastLimit;
   IsFile := Mapping.IsFile and ModulesHaveData(Mapping.First, SizeOf(Pointer))
-    or (Mapping.Path[0] = #0) and IsBehind and Search^.LastIsFile;
+    or OsHasThreadPages and (Mapping.Path[0] = #0) and IsBehind and Search^.LastIsFile;
   Search^.IsOfModule := IsFile;
   if Mapping.IsWritable and Mapping.IsReadable and not IsOfEngine(Mapping)
     and (IsFile or OsHasThreadPages and (Mapping.Path[0] = #0)

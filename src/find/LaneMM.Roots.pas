@@ -127,7 +127,7 @@ begin
 end;
 
 // Linux: data of a module that have no bytes in its file are a mapping without a name, behind its
-// last one.
+// last one. Elsewhere a stack may lie there.
 procedure MarkMapping(const Mapping: TOsMapping; Context: Pointer);
 var
   Scan: PScan;
@@ -136,7 +136,7 @@ begin
   Scan := Context;
   IsModule := Mapping.IsFile and ModulesHaveData(Mapping.First, SizeOf(Pointer));
   if Mapping.IsWritable and (IsModule
-    or (Mapping.First = Scan^.ModuleLimit) and (Mapping.Path[0] = #0)
+    or OsHasThreadPages and (Mapping.First = Scan^.ModuleLimit) and (Mapping.Path[0] = #0)
     and (ArenaSpan(Pointer(Mapping.First)) = nil) or TextIs(@Mapping.Path, '[heap]')) then
     MarkPart(Scan^, Mapping.First, Mapping.Limit, 0);
   Scan^.ModuleLimit := 0;

@@ -16,6 +16,7 @@ type
     procedure EndOfARegionWithoutDebugBlocksWalksNoHeap;
     procedure ResetFreesNoBlockOfAThreadThatHasEnteredSince;
     procedure BlocksThatGoWithTheirRegionReferToNothing;
+    procedure WordsOnTheStackAreNoReferences;
     {$ifdef LINUX} procedure WalkWithoutARoutineToCallIsALine; {$endif}
   end;
 
@@ -150,6 +151,27 @@ begin
   FreeMem(Outside);
   LaneMM_RegionFree(Ending);
   LaneMM_RegionFree(Other);
+end;
+
+procedure TRegionCallsTests.WordsOnTheStackAreNoReferences;
+var
+  Ending: TLaneMM_Region;
+  Target: Pointer;
+  Block: TBlockInfo;
+  Found: TReferences;
+  Index, OnStack: Integer;
+begin
+  Ending := LaneMM_RegionCreate('ending', 0);
+  Target := BlockInside(Ending);
+  AssertTrue('in use', WalkFind(Target, Block));
+  ReferencesFind(Block.Group, Block.Number, Found);
+  OnStack := 0;
+  for Index := 0 to Integer(Found.Shown) - 1 do
+    Inc(OnStack, Ord(NativeUInt(Found.Items[Index].Address - NativeUInt(StackBottom))
+      < NativeUInt(StackLength)));
+  Same(0, OnStack, 'words on the stack');
+  FreeMem(Target);
+  LaneMM_RegionFree(Ending);
 end;
 
 {$ifdef LINUX}
