@@ -32,7 +32,7 @@ type
     Emptied: TAtomicWord;     //< shared  the group whose blocks it frees, with their region, or 0
     WaitingSeed: UInt64;      //< owner   state of the random numbers of LaneMM.Hard
     Waiting: array[0..WaitingPlaces - 1] of Pointer; //< owner   its freed blocks that wait with
-                              //  the setting `hard`; @NoWaiting: none
+                              //  the setting `hard`; that of NoWaiting: none
     WaitingSpans: array[0..WaitingPlaces - 1] of PSpan; //< owner   the records of the slices that
                               //  they begin in
     Groups: array[0..MostGroupScopes - 1] of Cardinal; //< owner   the group before each

@@ -35,8 +35,8 @@ procedure EraseFillNew(P: Pointer);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Huge, LaneMM.Blocks, LaneMM.Aligned, LaneMM.Free,
-  LaneMM.Resize, LaneMM.SettingsState, LaneMM.ObserveState;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Huge, LaneMM.Blocks, LaneMM.Aligned,
+  LaneMM.Free, LaneMM.Resize, LaneMM.SettingsState, LaneMM.ObserveState;
 
 const
   // The largest range that is filled or copied as a whole.
@@ -47,7 +47,7 @@ function BytesBeforePages(P: PByte; Size: NativeUInt): NativeUInt;
 begin
   Result := Size;
   if Size > MostWhole then
-    Result := NativeUInt(-NativeInt(P)) and (OsPageSize - 1);
+    Result := NativeUInt(AlignUp(NativeUInt(P), OsPageSize) - NativeUInt(P));
 end;
 
 procedure ErasePage(P: PByte; Value: Byte);
