@@ -202,7 +202,8 @@ reports_in_thread() { # SETTINGS MODE TEXT
   cat "$out/printed"
   [ $code -eq 0 ] && grep -q "$3" "$out"/printed "$out"/altstack_Memory*Log.txt
 }
-promise 'a thread with a small stack ends the program: leaks are reported' reports_in_thread leaks,stacks exit '20 x 100-byte block'
+# Of the 20 lost blocks a word that a routine left on the stack may still hold one.
+promise 'a thread with a small stack ends the program: leaks are reported' reports_in_thread leaks,stacks exit '\(19\|20\) x 100-byte block'
 promise 'and profiles and growth are written' reports_in_thread profile,rate=1,growth,contention exit heap.*pb.gz
 promise 'and a limit that it meets is reported' reports_in_thread limit=20M,limit:report limit take_all
 
