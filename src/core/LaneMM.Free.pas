@@ -73,8 +73,8 @@ begin
         Heap := HeapOrdinary(Heap);
         if Heap = nil then
           Heap := ThreadHeapOrAbandoned;
-        HeapTakeOver(Heap, Span);
-        PurgeNotify;
+        if HeapTakeOver(Heap, Span) then
+          PurgeNotify;
       end;
     rpNotInUse:
       Result := False;
@@ -106,13 +106,14 @@ end;
 // then no thread sweeps it.
 procedure ClaimedBlockFree(Heap: PHeap; Span: PSpan; P: PBlock);
 var
-  IsEmpty: Boolean;
+  IsEmpty, IsRequested: Boolean;
 begin
   IsEmpty := SpanPut(Span, P);
-  HeapTakeOver(Heap, Span);
+  IsRequested := HeapTakeOver(Heap, Span);
   if IsEmpty then
     HeapEmptied(Heap, Span);
-  PurgeNotify;
+  if IsEmpty or IsRequested then
+    PurgeNotify;
 end;
 
 // Frees a pointer that is in no span of blocks and is no large block: a debug block, a block of

@@ -50,8 +50,9 @@ function HeapNewSpan(Heap: PHeap; SizeClass: Cardinal): PSpan;
 /// when there is no memory.
 function HeapLateBlock(SizeClass: Cardinal): PBlock;
 /// Makes Heap the owner of a given-up span that this thread has just won (see RemotePush), or has
-/// claimed. The caller then calls PurgeNotify, since this may request a sweep.
-procedure HeapTakeOver(Heap: PHeap; Span: PSpan);
+/// claimed. Returns true if it requested a sweep and none was requested yet: the caller then calls
+/// PurgeNotify.
+function HeapTakeOver(Heap: PHeap; Span: PSpan): Boolean;
 /// Takes a span of Process.Abandoned out of its queue for the thread of Heap, if it waits in one,
 /// no other thread has that lock, and the heap may keep another roomy one. Returns whether it did:
 /// then the caller calls HeapTakeOver.
@@ -83,8 +84,9 @@ function HeapSweepSome(Heap: PHeap; var Left: Cardinal): Boolean;
 /// Ends the life of a span of Heap that is released; false, and nothing changed, while another
 /// thread shelves blocks of it.
 function EndLife(Heap: PHeap; Span: PSpan): Boolean;
-/// Leaves an owned span, not current and in no queue, to the next thread that has the lock.
-procedure PushTaken(Heap: PHeap; Span: PSpan);
+/// Leaves an owned span, not current and in no queue, to the next thread that has the lock. Returns
+/// true if it requested a sweep and none was requested yet.
+function PushTaken(Heap: PHeap; Span: PSpan): Boolean;
 /// Makes a span, in no queue, the current one of its class; Bias of its blocks count as used.
 procedure SetCurrent(Heap: PHeap; Span: PSpan; Bias: Cardinal);
 /// Makes the class of a current span have none.
@@ -165,7 +167,7 @@ begin
   Heap^.Current[Span^.SizeClass] := Span;
 end;
 
-procedure PushTaken(Heap: PHeap; Span: PSpan);
+function PushTaken(Heap: PHeap; Span: PSpan): Boolean;
 var
   Head: TAtomicWord;
 begin
@@ -179,8 +181,7 @@ begin
   // did not see the span yet. The swap is a full barrier: either this thread sees the block, or the
   // sweep that the other one requests sees the span. Pairs with RemoteBlockFree in LaneMM.Free and
   // with ShelveEnd. The span may have been released by now; then this requests a sweep too many.
-  if not RemoteIsEmpty(Span) then
-    SweepRequest;
+  Result := not RemoteIsEmpty(Span) and SweepRequest;
 end;
 
 // Lets the free with which a span becomes roomy take the slow path, see the head. Owner is Heap, or
@@ -417,18 +418,18 @@ end;
 
 // ---------------------------------------------------------------------------- frees
 
-// Makes Heap the owner of a span that is in no queue.
-procedure HandOver(Heap: PHeap; Span: PSpan);
+// Makes Heap the owner of a span that is in no queue. Returns as PushTaken.
+function HandOver(Heap: PHeap; Span: PSpan): Boolean;
 begin
   SetOwner(Heap, Span);
   YieldPoint;
-  PushTaken(Heap, Span);
+  Result := PushTaken(Heap, Span);
 end;
 
-procedure HeapTakeOver(Heap: PHeap; Span: PSpan);
+function HeapTakeOver(Heap: PHeap; Span: PSpan): Boolean;
 begin
   ExpectRoom(Heap, Span);
-  HandOver(Heap, Span);
+  Result := HandOver(Heap, Span);
 end;
 
 function HeapClaim(Heap: PHeap; Span: PSpan): Boolean;

@@ -19,6 +19,7 @@ type
     KeptAbandoned: PHeap;
     Blocks: array of PBlock;
     BlockCount: Integer;
+    {$ifdef LINUX} procedure CheckCurrentSpans; {$endif}
     function SpanOf(Block: PBlock): PSpan;
     function TakeOf(Heap: PHeap; SizeClass: Cardinal): PBlock;
     function Take(Heap: PHeap): PBlock;
@@ -42,6 +43,7 @@ type
     procedure AllOfASpanIsUsedBeforeTheNext;
     procedure FullSpanIsGivenUp;
     procedure FirstFreeIntoAGivenUpSpanTakesItOver;
+    {$ifdef LINUX} procedure FreeThatTakesASpanOverLeavesCurrentSpans; {$endif}
     procedure TakenOverSpanIsUsedBeforeANewOne;
     procedure SpanWithBlocksFreedByOthersIsKept;
     procedure EmptiedSpanGoesBackToTheArena;
@@ -92,8 +94,8 @@ implementation
 
 uses
   testregistry, LaneMM.Hooks, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Atomic,
-  LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.KeptRuns, LaneMM.Walk, LaneMM.HeapRecords,
-  LaneMM.Heap;
+  LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Sweep, LaneMM.Shards, LaneMM.KeptRuns,
+  LaneMM.Walk, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Purge;
 
 const
   // A class that nothing else in this program uses much, with few blocks per span.
@@ -300,6 +302,39 @@ begin
   AssertTrue('owner', Span^.Owner = Others);
   AssertTrue('the block is given out again', SpanOf(Take(Others)) = Span);
 end;
+
+{$ifdef LINUX}
+// No thread purges, much is warm, and a sweep is requested already: who asked for it tells a thread.
+procedure THeapTests.CheckCurrentSpans;
+const
+  WarmSlices = 200;
+  OtherSize = 48;
+var
+  Run, Current: PSpan;
+  P: Pointer;
+begin
+  PurgeNotifyOfEnd; // as after the end of the main thread
+  Process.HasThreads := True;
+  SweepRequest;
+  Run := ShardsTake(WarmSlices);
+  Run^.IsWarm := True;
+  ShardsRelease(Run);
+  FillSpan;
+  Take(Mine); // gives it up
+  GetMem(P, OtherSize);
+  Current := OsThreadHeap^.Current[SizeToClass(OtherSize)];
+  AssertTrue('in the current span', SpanOf(P) = Current);
+  OsThreadHeap^.ClockDue := 0; // else one call in 16 looks
+  FreeMem(Blocks[0]);
+  AssertTrue('taken over', SpanOf(Blocks[0])^.Owner = OsThreadHeap);
+  AssertTrue('still the current span', OsThreadHeap^.Current[SizeToClass(OtherSize)] = Current);
+end;
+
+procedure THeapTests.FreeThatTakesASpanOverLeavesCurrentSpans;
+begin
+  Same(0, RunInChild(CheckCurrentSpans), 'exit code of the child');
+end;
+{$endif}
 
 procedure THeapTests.TakenOverSpanIsUsedBeforeANewOne;
 var

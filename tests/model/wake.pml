@@ -375,7 +375,7 @@ inline RemoteFree(h) {
     d_step { Used--; r = false };                              /* SpanPut */
     HeapTakeOver(h);
 #ifndef TAKE_OVER_SILENT
-    Notify()                                                   /* PurgeNotify */
+    if :: r -> Notify() :: else fi                             /* PurgeNotify */
 #endif
   :: else ->
     if
