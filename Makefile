@@ -75,7 +75,8 @@ test-pure: FLAGS = -O3 -dLANEMM_PUREPASCAL
 # make test-release SEED=N.
 test-release core: ORDER = --shuffle $(if $(SEED),--seed=$(SEED)) $(if $(SHORT),--skip=$(LONG_SUITES))
 test-long: ORDER = --shuffle $(if $(SEED),--seed=$(SEED)) --suite=$(LONG_SUITES)
-test-checked: ORDER = --alone $(if $(LONG_ONCE),--skip=$(LONG_SUITES),$(REPORT_SUITES))
+COMMA = ,
+test-checked: ORDER = --alone $(if $(LONG_ONCE),--skip=$(LONG_SUITES)$(COMMA)$(REPORT_SUITES))
 
 test-release test-long test-checked test-pure:
 	@sh tools/need.sh fpc
