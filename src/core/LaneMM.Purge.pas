@@ -1,13 +1,14 @@
 /// Returns memory to the system: sweeps all heaps, trims, and purges when it is time.
 //
 // Owns:       Process.PurgeState, PurgeThread, PurgesHeld, SweepFrom, SweepNext, LookedMs;
-//             THeap.ClockDue.
+//             THeap.ClockDue, FreesDue.
 // Invariants: there is at most one purge thread. It runs only while there is memory to purge, and
 //             is parked, without a timer, otherwise. It starts when a program first has
 //             PurgeStartSlices of warm memory or a sweep is wanted. Libraries and programs without
 //             the thread library have no purge thread: slow paths of any thread do the work. There
-//             each free that empties a span counts, too. After some, the clock is read at the next
-//             slow path, which is the thread's next call, since it then has no current spans.
+//             each free that empties a span counts, too. After some, without a slow path of GetMem
+//             between them, the thread retires its current spans, so its next call of GetMem
+//             takes the slow path and reads the clock.
 //             A program whose main thread has ended while others go on has none, either: a process
 //             ends with its last thread, and this one would never end.
 // Callers:    PurgeTick: any thread in a slow path of GetMem. PurgeNotify, PurgeRequest: FreeMem.
@@ -249,22 +250,6 @@ begin
   FetchAdd(Process.PurgesUnderWay, NativeUInt(-1));
 end;
 
-// Clears a range without a write to pages that hold zeros: reads alone back no memory.
-procedure ClearPages(P: PByte; Size: NativeUInt);
-var
-  Offset, First: NativeUInt;
-begin
-  Offset := 0;
-  while Offset < Size do
-  begin
-    First := Offset;
-    while (Offset < Size) and not PageIsZero(PNativeUInt(P + Offset)) do
-      Inc(Offset, OsPageSize);
-    FillChar(P[First], Offset - First, 0);
-    Inc(Offset, OsPageSize);
-  end;
-end;
-
 // Clears a range, and backs none of its pages. The next use is taken to write as much as the last
 // one left written: to back a page again costs as much as to clear a dozen.
 procedure ClearPart(P: PByte; Size: NativeUInt);
@@ -277,7 +262,7 @@ begin
   PageCount := Size div OsPageSize;
   if (WrittenPages(P, PageCount, FewPages) > 0) and (WrittenPages(P, PageCount, ManyPages) > 1)
     or not Discard(P, Size) then
-    ClearPages(P, Size);
+    OsZeroPages(P, Size);
 end;
 
 function PurgeClear(Span: PSpan): Boolean;
@@ -291,11 +276,12 @@ begin
   Result := True;
   P := Span^.Start;
   Left := Span^.BlockSize;
+  if Left < LeastDiscarded then
+    FillChar(P^, Left, 0)
+  else if Process.ErasesPages then
+    OsZeroPages(P, Left);
   if (Left < LeastDiscarded) or Process.ErasesPages then
-  begin
-    FillChar(P^, Left, 0);
     Exit;
-  end;
   while Left > 0 do
   begin
     Part := PartSize;
@@ -469,30 +455,23 @@ begin
     Result := Process.Abandoned;
 end;
 
-// Counts one call; returns how many were left before the clock is read.
-function CountCall: Cardinal;
-var
-  Heap: PHeap;
+// Counts one call; returns true for one in ClockInterval.
+function IsOver(var Due: Word): Boolean;
 begin
-  Heap := CountingHeap;
-  if Heap = nil then
-    Exit(0);
-  Result := Heap^.ClockDue;
-  if Result > 0 then
-    Heap^.ClockDue := Result - 1;
+  Result := Due = 0;
+  if Result then
+    Due := ClockInterval
+  else
+    Dec(Due);
 end;
 
 // Once per Process.PurgeDelayMs, purges the memory that stayed free since the last look. One that
 // comes twice as late purges all: no more than ClockInterval calls have needed memory meanwhile.
 procedure Look;
 var
-  Heap: PHeap;
   Now: Cardinal;
   UnseenMs: Int64;
 begin
-  Heap := CountingHeap;
-  if Heap <> nil then
-    Heap^.ClockDue := ClockInterval;
   Now := OsNowMs;
   UnseenMs := Int64(Cardinal(Now - Process.LookedMs + ClockSlack)) - ClockSlack;
   // A request during a sweep is for the next one.
@@ -510,25 +489,41 @@ begin
 end;
 
 procedure PurgeTick;
+var
+  Heap: PHeap;
 begin
   SeeBell;
   SeePeak;
-  if not PurgeWake and (CountCall = 0) then
+  if PurgeWake then
+    Exit;
+  Heap := CountingHeap;
+  if Heap <> nil then
+    Heap^.FreesDue := ClockInterval;
+  if (Heap = nil) or IsOver(Heap^.ClockDue) then
     Look;
+end;
+
+// Lets the thread's next call of GetMem read the clock, whatever class it is of.
+procedure LookAtNextCall(Heap: PHeap);
+begin
+  HeapRetireAll(Heap);
+  Heap^.ClockDue := 0;
 end;
 
 procedure PurgeNotify;
 var
-  Own: PHeap;
+  Heap: PHeap;
 begin
   SeeBell;
-  if PurgeWake or (CountCall > 1) then
+  if PurgeWake then
     Exit;
-  Own := OsThreadHeap;
+  Heap := CountingHeap;
+  if (Heap = nil) or not IsOver(Heap^.FreesDue) then
+    Exit;
   if not Process.HasThreads then
     Look
-  else if (Own <> nil) and (ShardsWarmSlices >= PurgeStartSlices) then
-    HeapRetireAll(Own); // the countdown is over: the thread's next call reads the clock
+  else if (Heap = OsThreadHeap) and (ShardsWarmSlices >= PurgeStartSlices) then
+    LookAtNextCall(Heap);
 end;
 
 procedure PurgeRequest;

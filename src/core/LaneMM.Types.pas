@@ -267,10 +267,13 @@ type
                                                         //  Runs: this heap, or nil after another
                                                         //  thread freed one; an old value decides
                                                         //  for one more
-        ClockDue: Cardinal;                             //< owner   calls until its thread reads the
+        ClockDue: Word;                                 //< owner   calls until its thread reads the
                                                         //  clock again, see LaneMM.Purge; that of
                                                         //  Process.Abandoned racy: a lost countdown
                                                         //  moves a look
+        FreesDue: Word;                                 //< owner   frees that empty spans until the
+                                                        //  thread retires its current spans;
+                                                        //  likewise
         UsedBefore: Cardinal;                           //< owner  blocks in use that the thread
                                                         //  has found in its current spans
         Carved: Pointer;                                //< racy    first block of what was carved

@@ -19,7 +19,11 @@ type
     KeptAbandoned: PHeap;
     Blocks: array of PBlock;
     BlockCount: Integer;
-    {$ifdef LINUX} procedure CheckCurrentSpans; {$endif}
+    {$ifdef LINUX}
+    procedure EndPurgeThread;
+    procedure CheckTakeOver;
+    procedure CheckTurns;
+    {$endif}
     function SpanOf(Block: PBlock): PSpan;
     function TakeOf(Heap: PHeap; SizeClass: Cardinal): PBlock;
     function Take(Heap: PHeap): PBlock;
@@ -43,7 +47,10 @@ type
     procedure AllOfASpanIsUsedBeforeTheNext;
     procedure FullSpanIsGivenUp;
     procedure FirstFreeIntoAGivenUpSpanTakesItOver;
-    {$ifdef LINUX} procedure FreeThatTakesASpanOverLeavesCurrentSpans; {$endif}
+    {$ifdef LINUX}
+    procedure FreeThatTakesASpanOverLeavesCurrentSpans;
+    procedure FreesBetweenAllocationsLeaveCurrentSpans;
+    {$endif}
     procedure TakenOverSpanIsUsedBeforeANewOne;
     procedure SpanWithBlocksFreedByOthersIsKept;
     procedure EmptiedSpanGoesBackToTheArena;
@@ -304,27 +311,36 @@ begin
 end;
 
 {$ifdef LINUX}
-// No thread purges, much is warm, and a sweep is requested already: who asked for it tells a thread.
-procedure THeapTests.CheckCurrentSpans;
+// No thread purges, and much is warm.
+procedure THeapTests.EndPurgeThread;
 const
   WarmSlices = 200;
-  OtherSize = 48;
 var
-  Run, Current: PSpan;
-  P: Pointer;
+  Run: PSpan;
 begin
   PurgeNotifyOfEnd; // as after the end of the main thread
   Process.HasThreads := True;
-  SweepRequest;
   Run := ShardsTake(WarmSlices);
   Run^.IsWarm := True;
   ShardsRelease(Run);
+end;
+
+// A sweep is requested already: who asked for it tells a thread.
+procedure THeapTests.CheckTakeOver;
+const
+  OtherSize = 48;
+var
+  Current: PSpan;
+  P: Pointer;
+begin
+  EndPurgeThread;
+  SweepRequest;
   FillSpan;
   Take(Mine); // gives it up
   GetMem(P, OtherSize);
   Current := OsThreadHeap^.Current[SizeToClass(OtherSize)];
   AssertTrue('in the current span', SpanOf(P) = Current);
-  OsThreadHeap^.ClockDue := 0; // else one call in 16 looks
+  OsThreadHeap^.FreesDue := 0; // else one free in 16 retires them
   FreeMem(Blocks[0]);
   AssertTrue('taken over', SpanOf(Blocks[0])^.Owner = OsThreadHeap);
   AssertTrue('still the current span', OsThreadHeap^.Current[SizeToClass(OtherSize)] = Current);
@@ -332,7 +348,39 @@ end;
 
 procedure THeapTests.FreeThatTakesASpanOverLeavesCurrentSpans;
 begin
-  Same(0, RunInChild(CheckCurrentSpans), 'exit code of the child');
+  Same(0, RunInChild(CheckTakeOver), 'exit code of the child');
+end;
+
+// A program that replaces blocks empties a span about as often as it needs one.
+procedure THeapTests.CheckTurns;
+const
+  OtherSize = 48;
+var
+  Current: PSpan;
+  P: Pointer;
+  Turn: Integer;
+begin
+  EndPurgeThread;
+  GetMem(P, OtherSize);
+  Current := OsThreadHeap^.Current[SizeToClass(OtherSize)];
+  PurgeTick;
+  for Turn := 1 to 100 do
+  begin
+    PurgeNotify;
+    PurgeTick;
+  end;
+  AssertTrue('current after turns', OsThreadHeap^.Current[SizeToClass(OtherSize)] = Current);
+  OsThreadHeap^.ClockDue := 5;
+  for Turn := 1 to 100 do
+    PurgeNotify;
+  AssertTrue('retired after frees', OsThreadHeap^.Current[SizeToClass(OtherSize)] <> Current);
+  Same(0, OsThreadHeap^.ClockDue, 'calls until one reads the clock');
+  FreeMem(P);
+end;
+
+procedure THeapTests.FreesBetweenAllocationsLeaveCurrentSpans;
+begin
+  Same(0, RunInChild(CheckTurns), 'exit code of the child');
 end;
 {$endif}
 

@@ -11,7 +11,7 @@
  *     PurgeWake: LoadAcquire PurgeState HasWork CompareAndSwap PurgeState OsWake PurgeState
  *       SweepIsRequested LoadAcquire PurgeState
  *     PurgeTick: PurgeWake
- *     PurgeNotify: PurgeWake HeapRetireAll
+ *     PurgeNotify: PurgeWake
  *     PurgeRequest: SweepRequest PurgeNotify
  *     ProcessPurge: SweepTake ThreadsAbandonVacant ShardsPurgeIdle
  *     PurgeNotifyOfEnd: Swap PurgeState OsWake PurgeState SweepRequest PurgeNotify
@@ -152,7 +152,7 @@ inline HasWork() {
   if :: !r -> r = (Released != 0) :: else fi
 }
 
-/* PurgeWake, PurgeTick, PurgeNotify: the purge thread exists, so HeapRetireAll is not called. */
+/* PurgeWake, PurgeTick, PurgeNotify: the purge thread exists, so no current span is retired. */
 inline Notify() {
   if
   :: Purge == Parked ->
