@@ -37,8 +37,6 @@ function DensityIsHigh: Boolean;
 /// Returns how many pages hold a word that is not 0: of Most pages, spread over the PageCount from
 /// P on, or of all if they are fewer. Such a page is backed.
 function WrittenPages(P: PByte; PageCount, Most: NativeUInt): NativeUInt;
-/// Returns whether a page holds zeros alone. Backs no page.
-function PageIsZero(Words: PNativeUInt): Boolean;
 /// Returns whether the next large block, of SliceCount slices, is to have huge pages.
 function HugeIsWanted(SliceCount: NativeUInt): Boolean;
 /// Requests huge pages, or forbids them, in the whole ones of a span from slice Skipped on.
@@ -83,16 +81,6 @@ begin
   Result := Written >= NativeUInt(Pages - Pages div SparseShare);
 end;
 
-function PageIsZero(Words: PNativeUInt): Boolean;
-var
-  Index: NativeUInt;
-begin
-  for Index := 0 to OsPageSize div SizeOf(NativeUInt) - 1 do
-    if Words[Index] <> 0 then
-      Exit(False);
-  Result := True;
-end;
-
 // Begins to read memory that others may free; false while a purge is under way, which may close it.
 function ReadBegin: Boolean;
 begin
@@ -134,7 +122,7 @@ begin
     Exit;
   Step := PageCount div Most;
   for Index := 0 to Most - 1 do
-    if not PageIsZero(SampledPage(P, Step, Index)) then
+    if not OsPageIsZero(SampledPage(P, Step, Index)) then
       Inc(Result);
 end;
 
@@ -264,7 +252,7 @@ begin
   for Index := 0 to Sample - 1 do
   begin
     Page := SampledPage(Span^.Start, PageCount div Sample, Index);
-    if not OsCanRead(Page, OsPageSize) or not PageIsZero(Page) then
+    if not OsCanRead(Page, OsPageSize) or not OsPageIsZero(Page) then
       Exit(False);
   end;
   Result := True;

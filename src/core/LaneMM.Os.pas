@@ -141,7 +141,11 @@ function OsBarrierStart: Boolean;
 /// Makes every running thread of the process pass a full barrier before this call returns. False
 /// when the system refuses. Without Process.HasBarrier no barrier is needed: True, without a call.
 function OsBarrier: Boolean;
-/// Fills a range with zeros before a purge, if Process.ErasesPages.
+/// Returns whether a page holds zeros alone. Backs no page.
+function OsPageIsZero(Words: PNativeUInt): Boolean;
+/// Fills whole pages with zeros, and backs none: pages of zeros are only read.
+procedure OsZeroPages(P: PByte; Size: NativeUInt);
+/// OsZeroPages before a purge, if Process.ErasesPages.
 procedure OsErase(P: Pointer; Size: NativeUInt);
 /// Excludes a reserved range without committed pages from core files, where some tools write 1 GB
 /// of zeros for it.
@@ -414,10 +418,35 @@ begin
   end;
 end;
 
+function OsPageIsZero(Words: PNativeUInt): Boolean;
+var
+  Index: NativeUInt;
+begin
+  for Index := 0 to OsPageSize div SizeOf(NativeUInt) - 1 do
+    if Words[Index] <> 0 then
+      Exit(False);
+  Result := True;
+end;
+
+procedure OsZeroPages(P: PByte; Size: NativeUInt);
+var
+  Offset, First: NativeUInt;
+begin
+  Offset := 0;
+  while Offset < Size do
+  begin
+    First := Offset;
+    while (Offset < Size) and not OsPageIsZero(PNativeUInt(P + Offset)) do
+      Inc(Offset, OsPageSize);
+    FillChar(P[First], Offset - First, 0);
+    Inc(Offset, OsPageSize);
+  end;
+end;
+
 procedure OsErase(P: Pointer; Size: NativeUInt);
 begin
   if Process.ErasesPages then
-    FillChar(P^, Size, 0);
+    OsZeroPages(P, Size);
 end;
 
 procedure OsReleasePages(P: Pointer; Size: NativeUInt);

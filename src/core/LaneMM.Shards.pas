@@ -537,17 +537,21 @@ end;
 function TakeNeighbour(Span, Run: PSpan; Count: NativeUInt): Boolean;
 var
   Shard: PShard;
+  IsWarm: Boolean;
 begin
   Shard := ShardOf(Span);
   if (Run^.Shard <> Span^.Shard) or not IsFreeRun(Run) or not LockTry(Shard^.Lock) then
     Exit(False);
-  Result := IsFreeRun(Run) and (Run^.SliceCount >= Count) and (Run^.IsWarm or BackedAdd(Count));
+  IsWarm := Run^.IsWarm;
+  Result := IsFreeRun(Run) and (Run^.SliceCount >= Count) and (IsWarm or BackedAdd(Count));
   if Result then
   begin
     FreeRunCut(Run, Count);
     NoteWarm(Shard);
   end;
   ShardLeave(Shard);
+  if Result and not IsWarm then
+    Exchange(Count);
 end;
 
 // Takes the slices after Span if they were never used. Returns whether it did.
@@ -556,7 +560,9 @@ begin
   if not BackedAdd(Count) then
     Exit(False);
   Result := FrontierGrow(SpanEnd, Count);
-  if not Result then
+  if Result then
+    Exchange(Count)
+  else
     BackedRemove(Count);
 end;
 
@@ -613,7 +619,6 @@ begin
   end;
   Span^.SliceCount := SliceCount;
   Span^.IsZero := False;
-  Exchange(Missing);
 end;
 
 function ShardsRoom(Span: PSpan): NativeUInt;

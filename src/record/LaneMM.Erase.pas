@@ -35,7 +35,7 @@ procedure EraseFillNew(P: Pointer);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Huge, LaneMM.Blocks, LaneMM.Aligned,
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Blocks, LaneMM.Aligned,
   LaneMM.Free, LaneMM.Resize, LaneMM.SettingsState, LaneMM.ObserveState;
 
 const
@@ -52,7 +52,7 @@ end;
 
 procedure ErasePage(P: PByte; Value: Byte);
 begin
-  if not PageIsZero(PNativeUInt(P)) then
+  if not OsPageIsZero(PNativeUInt(P)) then
     FillChar(P^, OsPageSize, Value);
 end;
 
@@ -85,7 +85,7 @@ begin
   Move(Source^, Target^, Part);
   while NativeUInt(Size - Part) >= OsPageSize do
   begin
-    if PageIsZero(PNativeUInt(Source + Part)) then
+    if OsPageIsZero(PNativeUInt(Source + Part)) then
       ErasePage(Target + Part, 0)
     else
       Move(Source[Part], Target[Part], OsPageSize);

@@ -41,6 +41,7 @@ type
     procedure SparseZeroedBlockBacksWhatTheLastOneTouched;
     procedure SparseZeroedBlockOfAnotherThreadDoesToo;
     procedure PartlyUsedZeroedBlockBacksNothingElse;
+    procedure ErasureBeforeAPurgeBacksNothing;
     procedure SizeBeyondAllMemoryIsRefused;
     procedure SizeBeyondMemoryAndSwapIsRefused;
     procedure LastFreeOfASpanReturnsTheSize;
@@ -631,6 +632,26 @@ begin
   AssertTrue('zeros', IsZero(P, SparseSize));
   FreeMem(P);
   Process.HugeFrom := HugeFrom;
+end;
+
+procedure TBlocksTests.ErasureBeforeAPurgeBacksNothing;
+var
+  P: PByte;
+  HugeFrom, Resident: NativeUInt;
+begin
+  HugeFrom := Process.HugeFrom;
+  Process.HugeFrom := 0;
+  ProcessTrim;
+  P := GetMem(SparseSize);
+  Process.HugeFrom := HugeFrom;
+  P[SparseSize div 2] := 1;
+  Resident := ResidentBytes;
+  Process.ErasesPages := True;
+  OsErase(P, SparseSize);
+  Process.ErasesPages := False;
+  AtMost(4 * Megabyte, Abs(Int64(ResidentBytes) - Int64(Resident)), 'bytes backed or not');
+  AssertTrue('zeros', IsZero(P, SparseSize));
+  FreeMem(P);
 end;
 
 procedure TBlocksTests.SizeBeyondAllMemoryIsRefused;

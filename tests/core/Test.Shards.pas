@@ -29,6 +29,7 @@ type
     procedure RunThatClaimsZerosReadsAsZeros;
     procedure MoreThanThereIsGivesNil;
     procedure GrowTakesTheFreeSlicesBehind;
+    procedure GrowthIntoWarmSlicesPurgesNone;
     procedure GrowFailsWhereTheNextSliceIsInUse;
     procedure GrowBeyondAllMemoryFails;
     procedure GrowTakesTheFreeSlicesBehindAndTheFrontier;
@@ -269,6 +270,25 @@ begin
   Same(700, Span^.SliceCount, 'slices');
   AssertTrue('contents', HasPattern(Span^.Start, 300 * SliceSize, 1));
   AssertFalse('claims zeros', Span^.IsZero);
+  ShardsRelease(Span);
+end;
+
+procedure TShardsTests.GrowthIntoWarmSlicesPurgesNone;
+const
+  Count = 100;
+var
+  Span, Rest, Others: PSpan;
+  Warm: NativeUInt;
+begin
+  ShardsPurge(AllSlices);
+  Span := Take(2 * Count);
+  Rest := ShardsSplit(Span, Count);
+  Others := Take(BackedSlices); // more than half of what is in use
+  ShardsRelease(Rest);
+  ShardsRelease(Others);
+  Warm := ShardsWarmSlices;
+  AssertTrue('grown', ShardsGrow(Span, 2 * Count));
+  Same(Warm - Count, ShardsWarmSlices, 'warm slices');
   ShardsRelease(Span);
 end;
 
