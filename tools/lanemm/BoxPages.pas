@@ -8,6 +8,8 @@ interface
 uses
   BoxNames;
 
+/// Returns the page of leak reports up to its data, and behind it.
+procedure SplitPage(out Start, Rest: string);
 /// Prints the page: one file, with its data in it.
 procedure BoxWritePage(Box: TNamedBox);
 
@@ -50,22 +52,28 @@ begin
   end;
 end;
 
-procedure BoxWritePage(Box: TNamedBox);
+procedure SplitPage(out Start, Rest: string);
 const
   Most = 1 shl 20; // bytes of the page without its data
 var
   Text: TText;
-  Start, Rest: string;
-  Line: PAnsiChar;
 begin
-  AddNames(Box);
   TextOpen(Text, Most);
   HtmlOpen(Text);
   SetString(Start, Text.Start, Text.Length);
   Text.Length := 0;
-  HtmlClose(Text, pgLeaks); // the script of that page is left out
+  HtmlClose(Text, pgLeaks);
   SetString(Rest, Text.Start, Text.Length);
   TextClose(Text);
+end;
+
+procedure BoxWritePage(Box: TNamedBox);
+var
+  Start, Rest: string;
+  Line: PAnsiChar;
+begin
+  AddNames(Box);
+  SplitPage(Start, Rest); // the script of that page is left out
   TJSONData.CompressedJSON := True;
   Write(Start, StringReplace(Box.State.AsJSON, '<', '\u003c', [rfReplaceAll]),
     Copy(Rest, 1, PartLimits[ppScript] - PartLimits[ppStart]));

@@ -55,150 +55,119 @@ begin
     TimeText(Box.Heap('peak_time')));
 end;
 
-procedure SaySite(Box: TNamedBox; Site: TJSONObject);
+type
+  TRowText = function(Box: TNamedBox; Row: TJSONData): string;
+
+// Prints a table of the rows from First on, at most Most; nothing without a row.
+procedure SayTable(Box: TNamedBox; Rows: TJSONArray; First, Most: Integer; const Head: string;
+  RowText: TRowText);
 var
+  Index: Integer;
+begin
+  if Rows.Count = 0 then
+    Exit;
+  WriteLn;
+  WriteLn(Head);
+  for Index := First to Min(Rows.Count, First + Most) - 1 do
+    WriteLn(RowText(Box, Rows[Index]));
+end;
+
+function Bytes(Row: TJSONData; const Name: string; Width: Integer): string;
+begin
+  Result := Right(BytesText(TBoxFile.Number(Row, Name)), Width);
+end;
+
+function SiteText(Box: TNamedBox; Row: TJSONData): string;
+var
+  Site: TJSONObject;
   Frame: TBoxFrame;
 begin
-  WriteLn(Right(BytesText(Box.Number(Site, 'bytes')), 12), Right(Box.Share(Box.Number(Site,
-    'bytes')), 9), Right(Grouped(Box.Number(Site, 'blocks')), 12),
-    Right(BytesText(Box.Number(Site, 'peak_bytes')), 13), '  ', Site.Get('class', ''));
+  Site := TJSONObject(Row);
+  Result := Bytes(Site, 'bytes', 12) + Right(Box.Share(Box.Number(Site, 'bytes')), 9)
+    + Right(Grouped(Box.Number(Site, 'blocks')), 12) + Bytes(Site, 'peak_bytes', 13) + '  '
+    + Site.Get('class', '');
   for Frame in Box.Frames(Site) do
-    WriteLn('':16, Frame.Name, IfThen(Frame.Place = '', '', '  ' + Frame.Place),
-      IfThen(Frame.IsInlined, '  (inlined)', ''));
+    Result := Result + #10 + StringOfChar(' ', 16) + Frame.Name
+      + IfThen(Frame.Place = '', '', '  ' + Frame.Place)
+      + IfThen(Frame.IsInlined, '  (inlined)', '');
 end;
 
 procedure SaySites(Box: TNamedBox);
 var
-  Index: Integer;
+  Sites: TJSONArray;
 begin
-  WriteLn;
-  WriteLn('Call sites, by sampled bytes in use:');
-  WriteLn('      bytes    share      blocks   bytes at peak  class');
-  for Index := 0 to Min(Box.List('sites').Count, MostSites) - 1 do
-    SaySite(Box, Box.List('sites').Objects[Index]);
-  if Box.List('sites').Count > MostSites then
-    WriteLn(Box.List('sites').Count - MostSites:12, ' more: --json');
+  Sites := Box.List('sites');
+  SayTable(Box, Sites, 0, MostSites, 'Call sites, by sampled bytes in use:'#10
+    + '      bytes    share      blocks   bytes at peak  class', SiteText);
+  if Sites.Count > MostSites then
+    WriteLn(Sites.Count - MostSites:12, ' more: --json');
 end;
 
-function CompareSizes(List: TStringList; Index1, Index2: Integer): Integer;
+function CompareSizes(Item1, Item2: Pointer): Integer;
 begin
-  Result := CompareValue(TBoxFile.Number(TJSONData(List.Objects[Index2]), 'span_bytes'),
-    TBoxFile.Number(TJSONData(List.Objects[Index1]), 'span_bytes'));
+  Result := CompareValue(TBoxFile.Number(TJSONData(Item2), 'span_bytes'),
+    TBoxFile.Number(TJSONData(Item1), 'span_bytes'));
 end;
 
-procedure SaySizes(Box: TNamedBox);
-var
-  Sorted: TStringList;
-  Index: Integer;
-  Size: TJSONData;
+function SizeText(Box: TNamedBox; Row: TJSONData): string;
 begin
-  if Box.List('sizes').Count = 0 then
-    Exit;
-  Sorted := TStringList.Create;
-  try
-    for Index := 0 to Box.List('sizes').Count - 1 do
-      Sorted.AddObject('', Box.List('sizes')[Index]);
-    Sorted.CustomSort(CompareSizes);
-    WriteLn;
-    WriteLn('Blocks by size, those with most memory:');
-    WriteLn('       size      blocks      memory');
-    for Index := 0 to Min(Sorted.Count, MostSizes) - 1 do
-    begin
-      Size := TJSONData(Sorted.Objects[Index]);
-      WriteLn(Right(Grouped(Box.Number(Size, 'size')), 11),
-        Right(Grouped(Box.Number(Size, 'blocks')), 12),
-        Right(BytesText(Box.Number(Size, 'span_bytes')), 12));
-    end;
-  finally
-    Sorted.Free;
-  end;
+  Result := Right(Grouped(Box.Number(Row, 'size')), 11)
+    + Right(Grouped(Box.Number(Row, 'blocks')), 12) + Bytes(Row, 'span_bytes', 12);
 end;
 
-procedure SayRegions(Box: TNamedBox);
+function RegionText(Box: TNamedBox; Row: TJSONData): string;
+begin
+  Result := Bytes(Row, 'committed', 11) + Bytes(Row, 'peak', 12)
+    + IfThen(Box.Number(Row, 'limit') = 0, Right('-', 12), Bytes(Row, 'limit', 12)) + '  '
+    + TJSONObject(Row).Get('name', '');
+end;
+
+function ThreadText(Box: TNamedBox; Row: TJSONData): string;
+begin
+  Result := Bytes(Row, 'bytes', 11) + Right(IntToStr(Box.Number(Row, 'thread')), 12) + '  '
+    + TJSONObject(Row).Get('name', '');
+end;
+
+function PointText(Box: TNamedBox; Row: TJSONData): string;
 var
   Index: Integer;
-  Region: TJSONObject;
 begin
-  if Box.List('regions').Count = 0 then
-    Exit;
-  WriteLn;
-  WriteLn('Regions:');
-  WriteLn('     memory     at most       limit  name');
-  for Index := 0 to Min(Box.List('regions').Count, MostRegions) - 1 do
-  begin
-    Region := Box.List('regions').Objects[Index];
-    WriteLn(Right(BytesText(Box.Number(Region, 'committed')), 11),
-      Right(BytesText(Box.Number(Region, 'peak')), 12),
-      Right(IfThen(Box.Number(Region, 'limit') = 0, '-', BytesText(Box.Number(Region, 'limit'))),
-      12), '  ', Region.Get('name', ''));
-  end;
-end;
-
-procedure SayThreads(Box: TNamedBox);
-var
-  Index: Integer;
-  Thread: TJSONObject;
-begin
-  if Box.List('threads').Count = 0 then
-    Exit;
-  WriteLn;
-  WriteLn('Threads, by sampled bytes in use of ', Grouped(Box.Heap('threads')), ':');
-  WriteLn('      bytes      thread  name');
-  for Index := 0 to Min(Box.List('threads').Count, MostThreads) - 1 do
-  begin
-    Thread := Box.List('threads').Objects[Index];
-    WriteLn(Right(BytesText(Box.Number(Thread, 'bytes')), 11),
-      Right(IntToStr(Box.Number(Thread, 'thread')), 12), '  ', Thread.Get('name', ''));
-  end;
-end;
-
-procedure SayEvents(Box: TNamedBox);
-var
-  Index: Integer;
-  Event: TJSONObject;
-begin
-  if Box.List('events').Count = 0 then
-    Exit;
-  WriteLn;
-  WriteLn('Last events:');
-  for Index := 0 to Box.List('events').Count - 1 do
-  begin
-    Event := Box.List('events').Objects[Index];
-    WriteLn(TimeText(Box.Number(Event, 'time')));
-    WriteLn(TrimRight(Event.Get('text', '')));
-  end;
+  Result := Right(TimeText(TJSONArray(Row).Int64s[0]), 24);
+  for Index := 1 to 3 do
+    Result := Result + Right(BytesText(TJSONArray(Row).Int64s[Index]), 12);
 end;
 
 procedure SayRates(Box: TNamedBox; const Name, Title: string);
 var
-  Points, Point: TJSONArray;
-  Index: Integer;
+  Points: TJSONArray;
 begin
   Points := Box.List(Name);
-  if Points.Count < 2 then
-    Exit;
-  WriteLn;
-  WriteLn(Title);
-  WriteLn('                    time      in use      memory   allocated since the start');
-  for Index := Max(0, Points.Count - MostPoints) to Points.Count - 1 do
-  begin
-    Point := Points.Arrays[Index];
-    WriteLn(Right(TimeText(Point.Int64s[0]), 24), Right(BytesText(Point.Int64s[1]), 12),
-      Right(BytesText(Point.Int64s[2]), 12), Right(BytesText(Point.Int64s[3]), 12));
-  end;
+  if Points.Count > 1 then
+    SayTable(Box, Points, Max(0, Points.Count - MostPoints), MostPoints, Title + #10
+      + '                    time      in use      memory   allocated since the start', PointText);
+end;
+
+function EventText(Box: TNamedBox; Row: TJSONData): string;
+begin
+  Result := TimeText(Box.Number(Row, 'time')) + #10 + TrimRight(TJSONObject(Row).Get('text', ''));
 end;
 
 procedure Say(Box: TNamedBox);
 begin
   SayFirst(Box);
   SaySites(Box);
-  SaySizes(Box);
-  SayRegions(Box);
-  SayThreads(Box);
+  Box.List('sizes').Sort(CompareSizes);
+  SayTable(Box, Box.List('sizes'), 0, MostSizes, 'Blocks by size, those with most memory:'#10
+    + '       size      blocks      memory', SizeText);
+  SayTable(Box, Box.List('regions'), 0, MostRegions, 'Regions:'#10
+    + '     memory     at most       limit  name', RegionText);
+  SayTable(Box, Box.List('threads'), 0, MostThreads,
+    'Threads, by sampled bytes in use of ' + Grouped(Box.Heap('threads')) + ':'#10
+    + '      bytes      thread  name', ThreadText);
   SayRates(Box, 'seconds', 'Last seconds:');
   SayRates(Box, 'minutes', 'Last minutes:');
   SayRates(Box, 'hours', 'Last hours:');
-  SayEvents(Box);
+  SayTable(Box, Box.List('events'), 0, MaxInt, 'Last events:', EventText);
 end;
 
 procedure WriteJson(const Path: string);

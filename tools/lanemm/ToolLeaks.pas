@@ -21,7 +21,7 @@ procedure WriteLeaksPage(Opened: TOpened; const Leaks: TLeaks; const Topic: stri
 implementation
 
 uses
-  SysUtils, fpJson, LaneMM.Text, LaneMM.Html, HeapJson, HeapText;
+  SysUtils, fpJson, BoxPages, HeapJson, HeapText;
 
 function PauseFor(Opened: TOpened; Arguments: TArguments; out Registers: TArray<TRegisters>): TPause;
 begin
@@ -54,21 +54,12 @@ begin
 end;
 
 procedure WriteLeaksPage(Opened: TOpened; const Leaks: TLeaks; const Topic: string);
-const
-  Most = 1 shl 20; // bytes of the page without its data
 var
   Json: TJSONObject;
-  Text: TText;
   Start, Rest: string;
 begin
   Json := LeaksToJson(Opened.Image, Leaks, Topic);
-  TextOpen(Text, Most);
-  HtmlOpen(Text);
-  SetString(Start, Text.Start, Text.Length);
-  Text.Length := 0;
-  HtmlClose(Text, pgLeaks);
-  SetString(Rest, Text.Start, Text.Length);
-  TextClose(Text);
+  SplitPage(Start, Rest);
   WriteLn(Start, StringReplace(Json.AsJSON, '<', '\u003c', [rfReplaceAll]), Rest);
   Json.Free;
 end;

@@ -35,148 +35,61 @@ uses
   ToolMailbox, ToolOpen, ToolPs;
 
 type
-  // What was read of a process.
-  TSample = record
-    Labels: string;
-    IsUp: Boolean;
-    Numbers: THeapNumbers;
-  end;
-  TSamples = array of TSample;
-
-  TReadValue = function(const Numbers: THeapNumbers): UInt64;
   TMetric = record
     Name, Kind, Help: string;
-    Read: TReadValue;
   end;
-
-function ReadUsed(const Numbers: THeapNumbers): UInt64;
-begin
-  Result := Numbers.Used;
-end;
-
-function ReadBlocks(const Numbers: THeapNumbers): UInt64;
-begin
-  Result := Numbers.Blocks;
-end;
-
-function ReadCommitted(const Numbers: THeapNumbers): UInt64;
-begin
-  Result := Numbers.Committed;
-end;
-
-function ReadPeak(const Numbers: THeapNumbers): UInt64;
-begin
-  Result := Numbers.Peak;
-end;
-
-function ReadCached(const Numbers: THeapNumbers): UInt64;
-begin
-  Result := Numbers.Cached;
-end;
-
-function ReadReserved(const Numbers: THeapNumbers): UInt64;
-begin
-  Result := Numbers.Reserved;
-end;
-
-function ReadSpans(const Numbers: THeapNumbers): UInt64;
-begin
-  Result := Numbers.Spans;
-end;
-
-function ReadResizes(const Numbers: THeapNumbers): UInt64;
-begin
-  Result := Numbers.Resizes;
-end;
-
-function ReadMoves(const Numbers: THeapNumbers): UInt64;
-begin
-  Result := Numbers.Moves;
-end;
-
-function ReadCopied(const Numbers: THeapNumbers): UInt64;
-begin
-  Result := Numbers.CopiedBytes;
-end;
-
-function ReadContended(const Numbers: THeapNumbers): UInt64;
-begin
-  Result := Numbers.Contended;
-end;
-
-type
-  TReadRegion = function(const Numbers: TRegionNumbers): UInt64;
-  TRegionMetric = record
-    Name, Help: string;
-    Read: TReadRegion;
+  // What a table of metrics says of one process, size class or region.
+  TRow = record
+    Labels: string;
+    Values: TArray<UInt64>; // in the order of the table
   end;
-
-function ReadRegions(const Numbers: TRegionNumbers): UInt64;
-begin
-  Result := Numbers.Regions;
-end;
-
-function ReadRegionBlocks(const Numbers: TRegionNumbers): UInt64;
-begin
-  Result := Numbers.Blocks;
-end;
-
-function ReadRegionUsed(const Numbers: TRegionNumbers): UInt64;
-begin
-  Result := Numbers.Bytes;
-end;
-
-function ReadRegionCommitted(const Numbers: TRegionNumbers): UInt64;
-begin
-  Result := Numbers.Committed;
-end;
-
-function ReadRegionPeak(const Numbers: TRegionNumbers): UInt64;
-begin
-  Result := Numbers.Peak;
-end;
-
-function ReadRegionLimit(const Numbers: TRegionNumbers): UInt64;
-begin
-  Result := Numbers.Limit;
-end;
+  TRows = TArray<TRow>;
+  TTable = (taUp, taTotals, taCalls, taClasses, taRegions);
+  TTables = array[TTable] of TRows;
 
 const
-  RegionMetrics: array[0..5] of TRegionMetric = (
-    (Name: 'lanemm_regions'; Help: 'Regions of a name.'; Read: ReadRegions),
-    (Name: 'lanemm_region_blocks'; Help: 'Blocks in use of the regions of a name.';
-      Read: ReadRegionBlocks),
-    (Name: 'lanemm_region_used_bytes'; Help: 'Usable bytes of these blocks.';
-      Read: ReadRegionUsed),
-    (Name: 'lanemm_region_committed_bytes'; Help: 'Backed memory of the regions of a name.';
-      Read: ReadRegionCommitted),
-    (Name: 'lanemm_region_committed_peak_bytes';
-      Help: 'Highest backed memory of a single one of them.'; Read: ReadRegionPeak),
-    (Name: 'lanemm_region_limit_bytes'; Help: 'Highest limit of one of them, 0 for none.';
-      Read: ReadRegionLimit));
+  UpMetrics: array[0..0] of TMetric = (
+    (Name: 'lanemm_up'; Kind: 'gauge';
+      Help: 'Whether the process could be read, or has answered.'));
 
-  Metrics: array[0..10] of TMetric = (
-    (Name: 'lanemm_used_bytes'; Kind: 'gauge'; Help: 'Usable bytes of the blocks in use.';
-      Read: ReadUsed),
-    (Name: 'lanemm_blocks'; Kind: 'gauge'; Help: 'Blocks in use.'; Read: ReadBlocks),
+  TotalMetrics: array[0..10] of TMetric = (
+    (Name: 'lanemm_used_bytes'; Kind: 'gauge'; Help: 'Usable bytes of the blocks in use.'),
+    (Name: 'lanemm_blocks'; Kind: 'gauge'; Help: 'Blocks in use.'),
     (Name: 'lanemm_span_bytes'; Kind: 'gauge';
-      Help: 'Bytes of the spans that hold blocks, with their free blocks.'; Read: ReadSpans),
-    (Name: 'lanemm_committed_bytes'; Kind: 'gauge'; Help: 'Memory in use or cached.';
-      Read: ReadCommitted),
+      Help: 'Bytes of the spans that hold blocks, with their free blocks.'),
+    (Name: 'lanemm_committed_bytes'; Kind: 'gauge'; Help: 'Memory in use or cached.'),
     (Name: 'lanemm_committed_peak_bytes'; Kind: 'gauge';
-      Help: 'Highest committed memory since the start.'; Read: ReadPeak),
+      Help: 'Highest committed memory since the start.'),
     (Name: 'lanemm_cached_bytes'; Kind: 'gauge';
-      Help: 'Free memory that was not given back to the system yet.'; Read: ReadCached),
-    (Name: 'lanemm_reserved_bytes'; Kind: 'gauge'; Help: 'Reserved address space.';
-      Read: ReadReserved),
-    (Name: 'lanemm_resizes_total'; Kind: 'counter'; Help: 'Calls of ReallocMem.';
-      Read: ReadResizes),
+      Help: 'Free memory that was not given back to the system yet.'),
+    (Name: 'lanemm_reserved_bytes'; Kind: 'gauge'; Help: 'Reserved address space.'),
+    (Name: 'lanemm_resizes_total'; Kind: 'counter'; Help: 'Calls of ReallocMem.'),
     (Name: 'lanemm_resize_moves_total'; Kind: 'counter';
-      Help: 'Calls of ReallocMem that moved the block.'; Read: ReadMoves),
+      Help: 'Calls of ReallocMem that moved the block.'),
     (Name: 'lanemm_resize_copied_bytes_total'; Kind: 'counter';
-      Help: 'Bytes that ReallocMem copied.'; Read: ReadCopied),
+      Help: 'Bytes that ReallocMem copied.'),
     (Name: 'lanemm_lock_contended_total'; Kind: 'counter';
-      Help: 'Tries that found the lock of a shard taken.'; Read: ReadContended));
+      Help: 'Tries that found the lock of a shard taken.'));
+
+  CallMetrics: array[0..0] of TMetric = (
+    (Name: 'lanemm_system_calls_total'; Kind: 'counter'; Help: 'System calls of LaneMM by kind.'));
+
+  ClassMetrics: array[0..2] of TMetric = (
+    (Name: 'lanemm_class_blocks'; Kind: 'gauge'; Help: 'Blocks in use by size class.'),
+    (Name: 'lanemm_class_free_blocks'; Kind: 'gauge';
+      Help: 'Free blocks in the spans of a size class.'),
+    (Name: 'lanemm_class_span_bytes'; Kind: 'gauge'; Help: 'Bytes of the spans of a size class.'));
+
+  RegionMetrics: array[0..5] of TMetric = (
+    (Name: 'lanemm_regions'; Kind: 'gauge'; Help: 'Regions of a name.'),
+    (Name: 'lanemm_region_blocks'; Kind: 'gauge'; Help: 'Blocks in use of the regions of a name.'),
+    (Name: 'lanemm_region_used_bytes'; Kind: 'gauge'; Help: 'Usable bytes of these blocks.'),
+    (Name: 'lanemm_region_committed_bytes'; Kind: 'gauge';
+      Help: 'Backed memory of the regions of a name.'),
+    (Name: 'lanemm_region_committed_peak_bytes'; Kind: 'gauge';
+      Help: 'Highest backed memory of a single one of them.'),
+    (Name: 'lanemm_region_limit_bytes'; Kind: 'gauge';
+      Help: 'Highest limit of one of them, 0 for none.'));
 
   OsCallNames: array[TOsCall] of string = ('reserve', 'release', 'commit', 'huge', 'purge',
     'move', 'wait', 'wake', 'clock');
@@ -189,54 +102,83 @@ begin
   Result := '"' + StringReplace(Result, #10, '\n', [rfReplaceAll]) + '"';
 end;
 
-procedure TakeTotals(const Totals: TPageTotals; var Numbers: THeapNumbers);
+procedure AddRow(var Rows: TRows; const Labels: string; const Values: TArray<UInt64>);
 var
-  Kind: TOsCall;
+  Row: TRow;
 begin
-  Numbers := Default(THeapNumbers);
-  Numbers.Used := Totals.UsedBytes;
-  Numbers.Blocks := Totals.Small.Blocks + Totals.Medium.Blocks + Totals.Large.Blocks;
-  Numbers.Spans := Totals.Small.SpanBytes + Totals.Medium.SpanBytes + Totals.Large.SpanBytes;
-  Numbers.Committed := Totals.CommittedBytes;
-  Numbers.Peak := Totals.PeakBytes;
-  Numbers.Cached := Totals.CachedBytes;
-  Numbers.Reserved := Totals.ReservedBytes;
-  Numbers.Resizes := Totals.Resizes;
-  Numbers.Moves := Totals.Moves;
-  Numbers.CopiedBytes := Totals.CopiedBytes;
-  Numbers.Contended := Totals.Contended;
-  for Kind := Low(TOsCall) to High(TOsCall) do
-    Numbers.OsCalls[Kind] := Totals.OsCalls[Ord(Kind)];
+  Row.Labels := Labels;
+  Row.Values := Values;
+  Insert(Row, Rows, Length(Rows));
 end;
 
-// Takes the totals of the status page, if the process writes them now.
-procedure ReadPage(ProcessId: Integer; var Sample: TSample);
+procedure AddCalls(const Labels: string; const Calls: array of UInt64; var Rows: TRows);
+var
+  Call: TOsCall;
+begin
+  for Call := Low(TOsCall) to High(TOsCall) do
+    AddRow(Rows, Format('%s,call="%s"', [Labels, OsCallNames[Call]]), [Calls[Ord(Call)]]);
+end;
+
+procedure AddNumbers(const Labels: string; const Numbers: THeapNumbers; var Tables: TTables);
+const
+  MostNames = 100; // of regions; the sum of the others has an empty name
+var
+  Each: TClassNumbers;
+  Region: TRegionNumbers;
+begin
+  AddRow(Tables[taTotals], Labels, [Numbers.Used, Numbers.Blocks, Numbers.Spans, Numbers.Committed,
+    Numbers.Peak, Numbers.Cached, Numbers.Reserved, Numbers.Resizes, Numbers.Moves,
+    Numbers.CopiedBytes, Numbers.Contended]);
+  AddCalls(Labels, Numbers.OsCalls, Tables[taCalls]);
+  for Each in Numbers.Classes do
+    if Each.Spans > 0 then
+      AddRow(Tables[taClasses], Format('%s,size="%d"', [Labels, Each.BlockSize]),
+        [Each.Blocks, Each.FreeBlocks, Each.SpanBytes]);
+  for Region in ShownRegions(Numbers, MostNames) do
+    AddRow(Tables[taRegions], Format('%s,region=%s', [Labels, Quoted(Region.Name)]),
+      [Region.Regions, Region.Blocks, Region.Bytes, Region.Committed, Region.Peak, Region.Limit]);
+end;
+
+// Adds the totals of the status page; false: the process does not write them now.
+function AddPage(ProcessId: Integer; const Labels: string; var Tables: TTables): Boolean;
 var
   Page: TPageCopy;
+  Totals: TPageTotals;
 begin
+  Result := False;
   if not AskForTotals(ProcessId) then
     Exit;
   for Page in OpenPages(ProcessId) do
-    if Page.HasTotals and not Page.IsParents then
+    if not Result and Page.HasTotals and not Page.IsParents then
     begin
-      TakeTotals(Page.Page.Totals, Sample.Numbers);
-      Sample.IsUp := True;
+      Result := True;
+      Totals := Page.Page.Totals;
+      AddRow(Tables[taTotals], Labels, [Totals.UsedBytes,
+        Totals.Small.Blocks + Totals.Medium.Blocks + Totals.Large.Blocks,
+        Totals.Small.SpanBytes + Totals.Medium.SpanBytes + Totals.Large.SpanBytes,
+        Totals.CommittedBytes, Totals.PeakBytes, Totals.CachedBytes, Totals.ReservedBytes,
+        Totals.Resizes, Totals.Moves, Totals.CopiedBytes, Totals.Contended]);
+      AddCalls(Labels, Totals.OsCalls, Tables[taCalls]);
     end;
 end;
 
-// Reads one process; IsUp is false when the system refuses, or it has another version.
-function ReadSample(ProcessId: Integer; Arguments: TArguments; out Error: string): TSample;
+// Adds one process, which is not up when the system refuses, or it has another version.
+procedure AddProcess(ProcessId: Integer; Arguments: TArguments; var Tables: TTables);
 var
   Opened: TOpened;
+  Numbers: THeapNumbers;
+  Labels, Error: string;
+  IsUp: Boolean;
 begin
-  Result := Default(TSample);
+  Labels := Format('pid="%d",program=%s', [ProcessId, Quoted(ProcessName(ProcessId))]);
   Error := '';
-  Result.Labels := Format('pid="%d",program=%s', [ProcessId, Quoted(ProcessName(ProcessId))]);
+  IsUp := False;
   try
     Opened := OpenTarget(TProcessTarget.Create(ProcessId), Arguments);
     try
-      ReadNumbers(Opened.Image, Result.Numbers);
-      Result.IsUp := True;
+      ReadNumbers(Opened.Image, Numbers);
+      AddNumbers(Labels, Numbers, Tables);
+      IsUp := True;
     finally
       Opened.Free;
     end;
@@ -246,101 +188,32 @@ begin
       // Of all processes, one may end meanwhile, or not have started LaneMM yet.
       if (Failure.Code in [ecNoProcess, ecNotOnLaneMM]) and (Arguments.Words.Count > 0) then
         raise;
-      if Failure.Code in [ecNotPermitted, ecOtherVersion] then
-        ReadPage(ProcessId, Result);
-      if not Result.IsUp then
+      IsUp := (Failure.Code in [ecNotPermitted, ecOtherVersion])
+        and AddPage(ProcessId, Labels, Tables);
+      if not IsUp then
         Error := Failure.Message;
     end;
     on Failure: Exception do // of this process alone
       Error := Format('process %d: %s', [ProcessId, Failure.Message]);
   end;
+  AddRow(Tables[taUp], Labels, [Ord(IsUp)]);
+  if Error <> '' then
+    WriteLn(StdErr, 'lanemm: ', Error);
 end;
 
-procedure AddHead(Lines: TStrings; const Name, Kind, Help: string);
-begin
-  Lines.Add('# HELP ' + Name + ' ' + Help);
-  Lines.Add('# TYPE ' + Name + ' ' + Kind);
-end;
-
-procedure AddMetric(Lines: TStrings; const Metric: TMetric; const Samples: TSamples);
+procedure AddLines(Lines: TStrings; const Metrics: array of TMetric; const Rows: TRows);
 var
-  Sample: TSample;
+  Index: Integer;
+  Name: string;
+  Row: TRow;
 begin
-  AddHead(Lines, Metric.Name, Metric.Kind, Metric.Help);
-  for Sample in Samples do
-    if Sample.IsUp then
-      Lines.Add(Format('%s{%s} %d', [Metric.Name, Sample.Labels, Metric.Read(Sample.Numbers)]));
-end;
-
-procedure AddUp(Lines: TStrings; const Samples: TSamples);
-var
-  Sample: TSample;
-begin
-  AddHead(Lines, 'lanemm_up', 'gauge', 'Whether the process could be read, or has answered.');
-  for Sample in Samples do
-    Lines.Add(Format('lanemm_up{%s} %d', [Sample.Labels, Ord(Sample.IsUp)]));
-end;
-
-procedure AddOsCalls(Lines: TStrings; const Samples: TSamples);
-var
-  Sample: TSample;
-  Call: TOsCall;
-begin
-  AddHead(Lines, 'lanemm_system_calls_total', 'counter', 'System calls of LaneMM by kind.');
-  for Sample in Samples do
-    if Sample.IsUp then
-      for Call := Low(TOsCall) to High(TOsCall) do
-        Lines.Add(Format('lanemm_system_calls_total{%s,call="%s"} %d', [Sample.Labels,
-          OsCallNames[Call], Sample.Numbers.OsCalls[Call]]));
-end;
-
-procedure AddClasses(Lines: TStrings; const Samples: TSamples);
-type
-  TClassValue = (cvBlocks, cvFree, cvSpanBytes);
-const
-  Names: array[TClassValue] of string = ('lanemm_class_blocks', 'lanemm_class_free_blocks',
-    'lanemm_class_span_bytes');
-  Helps: array[TClassValue] of string = ('Blocks in use by size class.',
-    'Free blocks in the spans of a size class.', 'Bytes of the spans of a size class.');
-var
-  Value: TClassValue;
-  Sample: TSample;
-  Each: TClassNumbers;
-  Values: array[TClassValue] of UInt64;
-begin
-  for Value := Low(TClassValue) to High(TClassValue) do
+  for Index := 0 to High(Metrics) do
   begin
-    AddHead(Lines, Names[Value], 'gauge', Helps[Value]);
-    for Sample in Samples do
-      if Sample.IsUp then
-        for Each in Sample.Numbers.Classes do
-          if Each.Spans > 0 then
-          begin
-            Values[cvBlocks] := Each.Blocks;
-            Values[cvFree] := Each.FreeBlocks;
-            Values[cvSpanBytes] := Each.SpanBytes;
-            Lines.Add(Format('%s{%s,size="%d"} %d', [Names[Value], Sample.Labels,
-              Each.BlockSize, Values[Value]]));
-          end;
-  end;
-end;
-
-procedure AddRegions(Lines: TStrings; const Samples: TSamples);
-const
-  Most = 100; // names; the sum of the others has an empty one
-var
-  Metric: TRegionMetric;
-  Sample: TSample;
-  Region: TRegionNumbers;
-begin
-  for Metric in RegionMetrics do
-  begin
-    AddHead(Lines, Metric.Name, 'gauge', Metric.Help);
-    for Sample in Samples do
-      if Sample.IsUp then
-        for Region in ShownRegions(Sample.Numbers, Most) do
-          Lines.Add(Format('%s{%s,region=%s} %d', [Metric.Name, Sample.Labels,
-            Quoted(Region.Name), Metric.Read(Region)]));
+    Name := Metrics[Index].Name;
+    Lines.Add('# HELP ' + Name + ' ' + Metrics[Index].Help);
+    Lines.Add('# TYPE ' + Name + ' ' + Metrics[Index].Kind);
+    for Row in Rows do
+      Lines.Add(Format('%s{%s} %d', [Name, Row.Labels, Row.Values[Index]]));
   end;
 end;
 
@@ -404,31 +277,25 @@ end;
 
 procedure RunProm(Arguments: TArguments);
 var
-  Samples: TSamples;
+  Tables: TTables;
   Processes: TArray<Integer>;
   Lines: TStringList;
-  Metric: TMetric;
-  Error, Output: string;
-  Index: Integer;
+  Output: string;
+  ProcessId: Integer;
 begin
-  Samples := nil;
+  Tables := Default(TTables);
   Processes := ProcessesOnLaneMM;
   if Arguments.Words.Count > 0 then
     Processes := [Arguments.ProcessId];
+  for ProcessId in Processes do
+    AddProcess(ProcessId, Arguments, Tables);
   Lines := TStringList.Create;
   try
-    for Index := 0 to High(Processes) do
-    begin
-      Insert(ReadSample(Processes[Index], Arguments, Error), Samples, Length(Samples));
-      if Error <> '' then
-        WriteLn(StdErr, 'lanemm: ', Error);
-    end;
-    AddUp(Lines, Samples);
-    for Metric in Metrics do
-      AddMetric(Lines, Metric, Samples);
-    AddOsCalls(Lines, Samples);
-    AddClasses(Lines, Samples);
-    AddRegions(Lines, Samples);
+    AddLines(Lines, UpMetrics, Tables[taUp]);
+    AddLines(Lines, TotalMetrics, Tables[taTotals]);
+    AddLines(Lines, CallMetrics, Tables[taCalls]);
+    AddLines(Lines, ClassMetrics, Tables[taClasses]);
+    AddLines(Lines, RegionMetrics, Tables[taRegions]);
     Output := Arguments.Value('output', '');
     if not Arguments.Has('output') then
       Write(Lines.Text)

@@ -59,7 +59,7 @@ type
   protected
     procedure Prepare(Candidate: TCandidate); override;
     procedure CheckRun(var Found: TRunResult); override;
-    procedure Describe(Json: TJSONObject); override;
+    function Described: TJSONObject; override;
   public
     constructor Create(Arguments: TArguments);
     destructor Destroy; override;
@@ -231,20 +231,13 @@ begin
   inherited WriteText;
 end;
 
-procedure TReplay.Describe(Json: TJSONObject);
+function TReplay.Described: TJSONObject;
 begin
-  Json.Add('recording', Title);
-  Json.Add('ofMalloc', Recorded.IsMalloc);
-  Json.Add('allocations', Recorded.Counts.Allocations);
-  Json.Add('frees', Recorded.Counts.Frees);
-  Json.Add('resizes', Recorded.Counts.Resizes);
-  Json.Add('bytes', Recorded.Counts.Bytes);
-  Json.Add('threads', Recorded.Threads);
-  Json.Add('mostBlocks', Recorded.Slots);
-  Json.Add('mostBytes', Recorded.MostBytes);
-  Json.Add('unknownBlocks', Recorded.Unknown);
-  Json.Add('hasEnd', Recorded.HasEnd);
-  Json.Add('hasLimit', Recorded.HasLimit);
+  Result := TJSONObject.Create(['recording', Title, 'ofMalloc', Recorded.IsMalloc,
+    'allocations', Recorded.Counts.Allocations, 'frees', Recorded.Counts.Frees,
+    'resizes', Recorded.Counts.Resizes, 'bytes', Recorded.Counts.Bytes,
+    'threads', Recorded.Threads, 'mostBlocks', Recorded.Slots, 'mostBytes', Recorded.MostBytes,
+    'unknownBlocks', Recorded.Unknown, 'hasEnd', Recorded.HasEnd, 'hasLimit', Recorded.HasLimit]);
 end;
 
 procedure RunReplay(Arguments: TArguments);

@@ -49,7 +49,7 @@ type
     procedure CheckProgram;
     procedure ReadOptions(Arguments: TArguments);
   protected
-    procedure Describe(Json: TJSONObject); override;
+    function Described: TJSONObject; override;
   public
     constructor Create(Arguments: TArguments);
   end;
@@ -124,10 +124,9 @@ begin
   CheckCount;
 end;
 
-procedure TProgramTrial.Describe(Json: TJSONObject);
+function TProgramTrial.Described: TJSONObject;
 begin
-  Json.Add('program', Title);
-  Json.Add('hasLaneMM', Found.HasLaneMM);
+  Result := TJSONObject.Create(['program', Title, 'hasLaneMM', Found.HasLaneMM]);
 end;
 
 procedure RunTry(Arguments: TArguments);

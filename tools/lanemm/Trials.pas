@@ -54,8 +54,8 @@ type
     procedure Prepare(Candidate: TCandidate); virtual;
     /// Sets Found.Failure if a run that ended well did something else than it should.
     procedure CheckRun(var Found: TRunResult); virtual;
-    /// Adds to the JSON object what was run.
-    procedure Describe(Json: TJSONObject); virtual; abstract;
+    /// Returns a JSON object of what was run.
+    function Described: TJSONObject; virtual; abstract;
   public
     constructor Create;
     destructor Destroy; override;
@@ -373,8 +373,8 @@ var
   Lines: TJSONArray;
   Note: string;
 begin
-  Json := TJSONObject.Create(['rounds', Rounds]);
-  Describe(Json);
+  Json := Described;
+  Json.Add('rounds', Rounds);
   AddCandidates(Json, All);
   Lines := TJSONArray.Create;
   for Note in Notes do
