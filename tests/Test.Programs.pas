@@ -41,6 +41,8 @@ type
     function FilesOf(const Suffix: string): TStringList;
     /// Whether it is built for Windows.
     function IsForWindows: Boolean;
+    /// Writes a file into its folder; returns its path.
+    function WriteFile(const FileName, Text: string): string;
     /// Deletes what it wrote.
     procedure Clean;
   strict private
@@ -48,6 +50,10 @@ type
     function BuiltFile: string;
     procedure Start(const Executable, Settings: string; const Arguments: array of string);
   end;
+
+/// Returns the program of tests/programs, which is built with these options when it is asked for first, and
+/// stays.
+function TestProgram(const Name: string; const Options: string = '-O1 -gl -Xs-'): TTestProgram;
 
 /// Bytes of an address in the programs of Compiler: 4 or 8.
 function WordSize: Integer;
@@ -393,4 +399,33 @@ begin
   FindClose(Found);
 end;
 
+function TTestProgram.WriteFile(const FileName, Text: string): string;
+var
+  Target: TFileStream;
+begin
+  Result := Folder + FileName;
+  Target := TFileStream.Create(Result, fmCreate);
+  Target.WriteBuffer(Pointer(Text)^, Length(Text));
+  Target.Free;
+end;
+
+var
+  // By name and options.
+  Programs: TStringList;
+
+function TestProgram(const Name, Options: string): TTestProgram;
+var
+  Index: Integer;
+begin
+  Index := Programs.IndexOf(Name + ' ' + Options);
+  if Index < 0 then
+    Index := Programs.AddObject(Name + ' ' + Options, TTestProgram.Create(Name, Options));
+  Result := TTestProgram(Programs.Objects[Index]);
+end;
+
+initialization
+  Programs := TStringList.Create;
+  Programs.OwnsObjects := True;
+finalization
+  Programs.Free;
 end.

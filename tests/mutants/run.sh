@@ -78,7 +78,7 @@ copy() {
 # The runner builds its programs from the sources of the nearest folder around it that has some.
 build() { # BUILD
   if [ "$1" = rooms ] || [ "$1" = programs ]; then
-    [ "$1" = rooms ] || cp -R tests/programs tests/formats tests/Forking.pas "$out/tree/tests"
+    [ "$1" = rooms ] || cp -R tests "$out/tree"
     fpc -l- -v0 -vew -vm4082,6018 -O3 "-Fu$out/tree/src" "-Fu$out/tree/src/*" -Futests '-Futests/*' \
       "-FE$(runner "$1")" "-FU$out/units" tests/RunTests.lpr > "$out/log" 2>&1
     return

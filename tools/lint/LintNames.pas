@@ -43,7 +43,7 @@ uses
 
 const
   // Programs in other languages: their words are names too.
-  CodeFiles = '^(src|lib|tests|demos|bench|tools)/.*\.(c|cc|h|hpp|cpp|sh|pml|pl|py|awk|map|in)$';
+  CodeFiles = '^(src|lib|tests|demos|bench|tools)/.*\.(c|cc|h|hpp|cpp|sh|pml|pl|py|awk|map|in|cases)$';
   DottedName = '\bLaneMM(\.\w+)+';
   PascalFile = '\.(pas|inc|ppu|o|lpr)$';
   Link = 'https?://\S+';
