@@ -3,7 +3,8 @@
 // Owns:       the pages of each tree, until CallTreeClose.
 // Invariants: backtraces begin at the line, in Order by weight. Of recursion the frames between two
 //             calls at the same place are left out, so what follows a frame did call it. Frames
-//             that all have, inside and outside of the branches, are one line each.
+//             that all have, inside and outside of the branches, are one line each. A backtrace
+//             without space counts where it leaves the others, as one of other callers.
 // Callers:    any thread; a tree belongs to one. Allocates nothing from the heap.
 unit LaneMM.CallTree;
 
@@ -17,6 +18,8 @@ uses
 const
   /// Backtraces that a tree has; the lightest ones are summed up.
   MostTreeStacks = 32;
+  /// Frames of them where sums of others are kept.
+  MostTreeCuts = 32;
 
 type
   /// A backtrace, and what it stands for.
@@ -24,6 +27,7 @@ type
     Count: NativeUInt;     //< blocks or events
     Bytes: NativeUInt;     //< of the blocks; 0 of events
     First: Cardinal;       //< index of the frame with the program's line
+    IsCut: Boolean;        //< the sum of some without space: those of other callers
     Stack: TBacktrace;     //< its frames
     Keys: array[0..MostFrames] of NativeUInt; //< the same of frames that read the same
   end;
@@ -32,11 +36,15 @@ type
   /// A tree.
   TCallTree = record
     Length: Cardinal;      //< of Order
+    CutCount: Cardinal;    //< of Cuts
     Shared: Cardinal;      //< outermost frames that all have
-    Rest: TTreeStack;      //< the sums of backtraces that had no space
-    Spare: PTreeStack;     //< the record of one of them; nil: there is space
-    Order: array[0..MostTreeStacks] of PTreeStack; //< the heaviest first
+    SharedMost: Cardinal;  //< those that all without space have, if there is a Spare
+    IsMixed: Boolean;      //< one without space has other frames inside the line
+    Rest: TTreeStack;      //< the sums of backtraces without space, and without a cut
+    Spare: PTreeStack;     //< the record of one without space; nil: there is space
+    Order: array[0..MostTreeStacks + MostTreeCuts] of PTreeStack; //< the heaviest first
     Stacks: array[0..MostTreeStacks] of TTreeStack; //< in any order
+    Cuts: array[0..MostTreeCuts - 1] of TTreeStack; //< they end where others go on
   end;
 
 /// Makes an empty tree; nil without memory.
@@ -65,6 +73,10 @@ type
     First, Limit: Cardinal;
     Depth: Cardinal;       // frames from First of each on
     Forks: Cardinal;       // that it lies in
+  end;
+  // What backtraces stand for.
+  TSums = record
+    Count, Bytes: NativeUInt;
   end;
 
 function CallTreeOpen: PCallTree;
@@ -138,6 +150,93 @@ begin
   Inc(Item^.Bytes, Bytes);
 end;
 
+// Returns how many frames from the line on two backtraces share.
+function SharedFrames(First, Second: PTreeStack): Cardinal;
+begin
+  Result := 0;
+  while (First^.First + Result < First^.Stack.Count)
+    and (Second^.First + Result < Second^.Stack.Count)
+    and (First^.Keys[First^.First + Result] = Second^.Keys[Second^.First + Result]) do
+    Inc(Result);
+end;
+
+// Returns how many of the outermost frames two backtraces share. The line is none of them.
+function SharedAtEnd(First, Second: PTreeStack): Cardinal;
+begin
+  Result := 0;
+  while (First^.First + 1 + Result < First^.Stack.Count)
+    and (Second^.First + 1 + Result < Second^.Stack.Count)
+    and (First^.Keys[First^.Stack.Count - 1 - Result]
+    = Second^.Keys[Second^.Stack.Count - 1 - Result]) do
+    Inc(Result);
+end;
+
+// Returns whether two backtraces have the same frames inside of the line.
+function IsSameInside(First, Second: PTreeStack): Boolean;
+var
+  Frame: NativeInt;
+begin
+  Frame := NativeInt(First^.First) - 1;
+  Result := First^.First = Second^.First;
+  while Result and (Frame >= 0) do
+  begin
+    Result := First^.Keys[Frame] = Second^.Keys[Frame];
+    Dec(Frame);
+  end;
+end;
+
+// Returns the sums that a backtrace without space counts for: those at the last frame that it
+// shares with others.
+function CutFor(Tree: PCallTree; Item: PTreeStack): PTreeStack;
+var
+  Index: NativeInt;
+  Length, Most, Shared: Cardinal;
+begin
+  Result := @Tree^.Rest;
+  Length := 0;
+  for Index := 0 to NativeInt(Tree^.CutCount) - 1 do
+  begin
+    Shared := SharedFrames(@Tree^.Cuts[Index], Item);
+    if (Shared <= Length)
+      or (Tree^.Cuts[Index].First + Shared < Tree^.Cuts[Index].Stack.Count) then
+      Continue;
+    Length := Shared;
+    Result := @Tree^.Cuts[Index];
+  end;
+  Most := 0;
+  for Index := 0 to NativeInt(Tree^.Length) - 1 do
+  begin
+    Shared := SharedFrames(Tree^.Order[Index], Item);
+    if Shared > Most then
+      Most := Shared;
+  end;
+  if (Most <= Length) or (Tree^.CutCount = MostTreeCuts) then
+    Exit;
+  Result := @Tree^.Cuts[Tree^.CutCount];
+  Inc(Tree^.CutCount);
+  Result^ := Item^;
+  Result^.IsCut := True;
+  Result^.Stack.Count := Item^.First + Most;
+  Result^.Count := 0;
+  Result^.Bytes := 0;
+end;
+
+// Leaves out the lightest backtrace, but for its sums.
+procedure LeaveOut(Tree: PCallTree);
+var
+  Item: PTreeStack;
+  Shared: Cardinal;
+begin
+  Dec(Tree^.Length);
+  Item := Tree^.Order[Tree^.Length];
+  Shared := SharedAtEnd(Tree^.Order[0], Item);
+  if (Tree^.Spare = nil) or (Shared < Tree^.SharedMost) then
+    Tree^.SharedMost := Shared;
+  Tree^.IsMixed := Tree^.IsMixed or not IsSameInside(Tree^.Order[0], Item);
+  AddTo(CutFor(Tree, Item), Item^.Count, Item^.Bytes);
+  Tree^.Spare := Item;
+end;
+
 procedure CallTreeAdd(Tree: PCallTree; const Symbols: TSymbols; const Stack: TBacktrace;
   Count, Bytes: NativeUInt);
 var
@@ -157,22 +256,22 @@ begin
     Item := Known;
   end;
   Place(Tree, Item);
-  if Tree^.Length <= MostTreeStacks then
-    Exit;
-  // The lightest one makes room.
-  Dec(Tree^.Length);
-  Tree^.Spare := Tree^.Order[Tree^.Length];
-  AddTo(@Tree^.Rest, Tree^.Spare^.Count, Tree^.Spare^.Bytes);
+  if Tree^.Length > MostTreeStacks then
+    LeaveOut(Tree);
 end;
 
 // Returns the key of a frame of the branches; 0 where they have ended.
 function KeyAt(Tree: PCallTree; Index, Depth: Cardinal): NativeUInt;
 var
   Item: PTreeStack;
+  Shared: Cardinal;
 begin
   Item := Tree^.Order[Index];
+  Shared := Tree^.Shared;
+  if Item^.IsCut then
+    Shared := 0;
   Result := 0;
-  if Item^.First + Depth + Tree^.Shared < Item^.Stack.Count then
+  if Item^.First + Depth + Shared < Item^.Stack.Count then
     Result := Item^.Keys[Item^.First + Depth];
 end;
 
@@ -192,96 +291,135 @@ begin
   end;
 end;
 
-// Sets the number of outermost frames that all have. The line is none of them.
+// Sets the number of outermost frames that all have.
 procedure FindShared(Tree: PCallTree);
 var
-  Index: Cardinal;
-  First, Item: PTreeStack;
+  Index, Shared: Cardinal;
 begin
-  First := Tree^.Order[0];
-  Tree^.Shared := 0;
-  repeat
-    for Index := 0 to Tree^.Length - 1 do
-    begin
-      Item := Tree^.Order[Index];
-      if (Item^.First + 1 + Tree^.Shared >= Item^.Stack.Count)
-        or (Item^.Keys[Item^.Stack.Count - 1 - Tree^.Shared]
-        <> First^.Keys[First^.Stack.Count - 1 - Tree^.Shared]) then
-        Exit;
-    end;
-    Inc(Tree^.Shared);
-  until False;
-end;
-
-// Returns whether all have the same frames inside of the line.
-function IsSameInside(Tree: PCallTree): Boolean;
-var
-  Index, Frame: Cardinal;
-  First, Item: PTreeStack;
-begin
-  Result := True;
-  First := Tree^.Order[0];
+  Tree^.Shared := Tree^.Order[0]^.Stack.Count;
+  if Tree^.Spare <> nil then
+    Tree^.Shared := Tree^.SharedMost;
   for Index := 1 to Tree^.Length - 1 do
   begin
-    Item := Tree^.Order[Index];
-    Result := Result and (Item^.First = First^.First);
-    Frame := 0;
-    while Result and (Frame < First^.First) do
-    begin
-      Result := Item^.Keys[Frame] = First^.Keys[Frame];
-      Inc(Frame);
-    end;
+    Shared := SharedAtEnd(Tree^.Order[0], Tree^.Order[Index]);
+    if Shared < Tree^.Shared then
+      Tree^.Shared := Shared;
   end;
 end;
 
+// Returns whether all have the same frames inside of the line.
+function AreSameInside(Tree: PCallTree): Boolean;
+var
+  Index: Cardinal;
+begin
+  Result := not Tree^.IsMixed;
+  for Index := 1 to Tree^.Length - 1 do
+    Result := Result and IsSameInside(Tree^.Order[0], Tree^.Order[Index]);
+end;
+
 // Adds `24, 768 bytes` and what they are.
-procedure AddSums(var Text: TText; Forks: Cardinal; Count, Bytes: NativeUInt;
-  const What: ShortString);
+procedure AddSums(var Text: TText; Forks: Cardinal; const Sums: TSums; const What: ShortString);
 begin
   BacktraceAddIndent(Text, Forks);
-  TextAddGrouped(Text, Count);
-  if Bytes > 0 then
+  TextAddGrouped(Text, Sums.Count);
+  if Sums.Bytes > 0 then
   begin
     TextAdd(Text, ', ');
-    TextAddCount(Text, Bytes, 'byte');
+    TextAddCount(Text, Sums.Bytes, 'byte');
   end;
   TextAdd(Text, What);
 end;
 
-// Moves those of a branch that go on as its first one to its start; returns their branch.
-function TakeAlike(Tree: PCallTree; const Branch: TBranch): TBranch;
+// Moves the backtrace at Index in Order to Place, before it.
+procedure MoveTo(Tree: PCallTree; Index, Place: Cardinal);
 var
-  Index, Other: Cardinal;
   Item: PTreeStack;
 begin
+  Item := Tree^.Order[Index];
+  while Index > Place do
+  begin
+    Tree^.Order[Index] := Tree^.Order[Index - 1];
+    Dec(Index);
+  end;
+  Tree^.Order[Place] := Item;
+end;
+
+// Returns the sums of a branch.
+function SumsOf(Tree: PCallTree; const Branch: TBranch): TSums;
+var
+  Index: NativeInt;
+begin
+  Result := Default(TSums);
+  for Index := Branch.First to NativeInt(Branch.Limit) - 1 do
+  begin
+    Inc(Result.Count, Tree^.Order[Index]^.Count);
+    Inc(Result.Bytes, Tree^.Order[Index]^.Bytes);
+  end;
+end;
+
+// Returns the sums of those of a branch that go on as the one at Index.
+function SumsAlike(Tree: PCallTree; const Branch: TBranch; Index: Cardinal): TSums;
+var
+  Other: Cardinal;
+begin
+  Result := Default(TSums);
+  for Other := Branch.First to Branch.Limit - 1 do
+    if KeyAt(Tree, Other, Branch.Depth) = KeyAt(Tree, Index, Branch.Depth) then
+    begin
+      Inc(Result.Count, Tree^.Order[Other]^.Count);
+      Inc(Result.Bytes, Tree^.Order[Other]^.Bytes);
+    end;
+end;
+
+// Moves those of a branch that go on in the same way, and that weigh most, to its start; returns
+// their branch.
+function TakeHeaviest(Tree: PCallTree; const Branch: TBranch): TBranch;
+var
+  Index: Cardinal;
+  Sums, Most: TSums;
+begin
+  Most := Default(TSums);
+  for Index := Branch.First to Branch.Limit - 1 do
+  begin
+    Sums := SumsAlike(Tree, Branch, Index);
+    if (Sums.Bytes < Most.Bytes) or (Sums.Bytes = Most.Bytes) and (Sums.Count <= Most.Count) then
+      Continue;
+    Most := Sums;
+    MoveTo(Tree, Index, Branch.First);
+  end;
   Result := Branch;
   Inc(Result.Forks);
   Result.Limit := Branch.First + 1;
   for Index := Branch.First + 1 to Branch.Limit - 1 do
     if KeyAt(Tree, Index, Branch.Depth) = KeyAt(Tree, Branch.First, Branch.Depth) then
     begin
-      Item := Tree^.Order[Index];
-      for Other := Index downto Result.Limit + 1 do
-        Tree^.Order[Other] := Tree^.Order[Other - 1];
-      Tree^.Order[Result.Limit] := Item;
+      MoveTo(Tree, Index, Result.Limit);
       Inc(Result.Limit);
     end;
 end;
 
-procedure AddBranchSums(var Text: TText; Tree: PCallTree; const Branch: TBranch;
-  const What: ShortString);
+// Takes those of other callers that leave the branch here out of it; adds them to Sums.
+procedure TakeOthers(Tree: PCallTree; var Branch: TBranch; var Sums: TSums);
 var
   Index: Cardinal;
-  Count, Bytes: NativeUInt;
+  Item: PTreeStack;
 begin
-  Count := 0;
-  Bytes := 0;
   for Index := Branch.First to Branch.Limit - 1 do
   begin
-    Inc(Count, Tree^.Order[Index]^.Count);
-    Inc(Bytes, Tree^.Order[Index]^.Bytes);
+    Item := Tree^.Order[Index];
+    if not Item^.IsCut or (KeyAt(Tree, Index, Branch.Depth) <> 0) then
+      Continue;
+    Inc(Sums.Count, Item^.Count);
+    Inc(Sums.Bytes, Item^.Bytes);
+    MoveTo(Tree, Index, Branch.First);
+    Inc(Branch.First);
   end;
-  AddSums(Text, Branch.Forks, Count, Bytes, What);
+end;
+
+procedure AddBranchSums(var Text: TText; Tree: PCallTree; const Branch: TBranch;
+  const What: ShortString);
+begin
+  AddSums(Text, Branch.Forks, SumsOf(Tree, Branch), What);
 end;
 
 // Adds the frames of a branch, then those of each branch in it.
@@ -290,6 +428,7 @@ procedure AddBranch(var Text: TText; Tree: PCallTree; const Symbolizer: TSymboli
 var
   Inner: TBranch;
   Item: PTreeStack;
+  Others, Left: TSums;
   Shown: Cardinal;
 begin
   while IsSame(Tree, Branch) do
@@ -299,47 +438,57 @@ begin
       Branch.Forks);
     Inc(Branch.Depth);
   end;
+  Others := Default(TSums);
+  TakeOthers(Tree, Branch, Others);
   Shown := 0;
-  while Cardinal(Branch.Limit - Branch.First) > Ord(Shown = 0) do
+  while (Branch.First < Branch.Limit) and (Shown < MostBranches) and (Branch.Forks < MostForks) do
   begin
-    if (Shown = MostBranches) or (Branch.Forks = MostForks) then
-    begin
-      Inc(Branch.Forks);
-      AddBranchSums(Text, Tree, Branch, ' by other callers'#10);
-      Exit;
-    end;
-    Inner := TakeAlike(Tree, Branch);
+    Inner := TakeHeaviest(Tree, Branch);
     if KeyAt(Tree, Inner.First, Inner.Depth) <> 0 then
     begin
       AddBranchSums(Text, Tree, Inner, ' by'#10);
       AddBranch(Text, Tree, Symbolizer, Inner);
     end
-    else if (Shown > 0) or (Inner.Limit < Branch.Limit) then // not where all end here
-      AddBranchSums(Text, Tree, Inner, ' directly'#10);
+    else if (Shown > 0) or (Inner.Limit < Branch.Limit) or (Others.Count > 0) then
+      AddBranchSums(Text, Tree, Inner, ' directly'#10); // not where all end here
     Branch.First := Inner.Limit;
     Inc(Shown);
   end;
+  Left := SumsOf(Tree, Branch);
+  Inc(Others.Count, Left.Count);
+  Inc(Others.Bytes, Left.Bytes);
+  if Others.Count > 0 then
+    AddSums(Text, Branch.Forks + 1, Others, ' by other callers'#10);
 end;
 
 procedure AddTree(var Text: TText; Tree: PCallTree; const Symbolizer: TSymbolizer);
 var
   Branch: TBranch;
   Item: PTreeStack;
+  Sums: TSums;
   Index: NativeInt;
 begin
   FindShared(Tree);
   Item := Tree^.Order[0];
-  if IsSameInside(Tree) then
+  if AreSameInside(Tree) then
     for Index := 0 to NativeInt(Item^.First) - 1 do
       BacktraceAddFrame(Text, Symbolizer, Item^.Stack.Frames[Index], 0);
+  for Index := 0 to NativeInt(Tree^.CutCount) - 1 do
+  begin
+    Tree^.Order[Tree^.Length] := @Tree^.Cuts[Index];
+    Inc(Tree^.Length);
+  end;
   Branch := Default(TBranch);
   Branch.Limit := Tree^.Length;
   AddBranch(Text, Tree, Symbolizer, Branch);
-  Item := Tree^.Order[0]; // AddBranch has changed the order
   for Index := NativeInt(Item^.Stack.Count - Tree^.Shared) to NativeInt(Item^.Stack.Count) - 1 do
     BacktraceAddFrame(Text, Symbolizer, Item^.Stack.Frames[Index], 0);
   if Tree^.Rest.Count > 0 then
-    AddSums(Text, 0, Tree^.Rest.Count, Tree^.Rest.Bytes, ' by other callers'#10);
+  begin
+    Sums.Count := Tree^.Rest.Count;
+    Sums.Bytes := Tree^.Rest.Bytes;
+    AddSums(Text, 0, Sums, ' by other callers'#10);
+  end;
 end;
 
 procedure CallTreeAddText(var Text: TText; Tree: PCallTree; const Symbolizer: TSymbolizer);
@@ -349,6 +498,8 @@ begin
   else if Tree^.Length > 1 then
     AddTree(Text, Tree, Symbolizer);
   Tree^.Length := 0;
+  Tree^.CutCount := 0;
+  Tree^.IsMixed := False;
   Tree^.Spare := nil;
   Tree^.Rest.Count := 0;
   Tree^.Rest.Bytes := 0;
