@@ -34,6 +34,8 @@ function AdvicePlaceIndex(const Symbols: TSymbols; const Stack: TBacktrace): Car
 function AdvicePlace(const Symbols: TSymbols; const Stack: TBacktrace): NativeUInt;
 /// Returns whether a report names two places by the same text.
 function AdviceIsSamePlace(const Symbols: TSymbols; Return, Other: NativeUInt): Boolean;
+/// Returns a number that is the same for places of the same text.
+function AdvicePlaceKey(const Symbols: TSymbols; Return: NativeUInt): UInt64;
 /// Adds the place: its line, else its routine, else the address.
 procedure AdviceAddPlace(var Text: TText; const Symbols: TSymbols; Return: NativeUInt);
 /// Adds the place of the backtrace Stack, and its routine after a line; nothing if it is unknown.
@@ -181,6 +183,26 @@ begin
     Result := IsSameText(First^.FileName, Second^.FileName)
   else
     Result := (First^.Routine <> nil) and IsSameText(First^.Routine, Second^.Routine);
+end;
+
+function AdvicePlaceKey(const Symbols: TSymbols; Return: NativeUInt): UInt64;
+var
+  Symbol: PSymbol;
+  Chars: PAnsiChar;
+begin
+  Symbol := SymbolsFind(Symbols, Return);
+  Result := Return;
+  if (Symbol = nil) or (Symbol^.Line = 0) and (Symbol^.Routine = nil) then
+    Exit;
+  Result := Symbol^.Line;
+  Chars := Symbol^.FileName;
+  if Symbol^.Line = 0 then
+    Chars := Symbol^.Routine;
+  while (Chars <> nil) and (Chars^ <> #0) do
+  begin
+    Result := Result * {FNV-1a} UInt64($100000001B3) xor Ord(Chars^);
+    Inc(Chars);
+  end;
 end;
 
 procedure AdviceAddPlace(var Text: TText; const Symbols: TSymbols; Return: NativeUInt);

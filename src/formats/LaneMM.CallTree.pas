@@ -24,8 +24,8 @@ const
 type
   /// A backtrace, and what it stands for.
   TTreeStack = record
-    Count: NativeUInt;     //< blocks or events
-    Bytes: NativeUInt;     //< of the blocks; 0 of events
+    Count: UInt64;         //< blocks or events
+    Bytes: UInt64;         //< of the blocks; 0 of events
     First: Cardinal;       //< index of the frame with the program's line
     IsCut: Boolean;        //< the sum of some without space: those of other callers
     Stack: TBacktrace;     //< its frames
@@ -53,7 +53,7 @@ function CallTreeOpen: PCallTree;
 procedure CallTreeClose(Tree: PCallTree);
 /// Adds a backtrace to the tree.
 procedure CallTreeAdd(Tree: PCallTree; const Symbols: TSymbols; const Stack: TBacktrace;
-  Count, Bytes: NativeUInt);
+  Count, Bytes: UInt64);
 /// Adds its lines; the tree is empty then.
 procedure CallTreeAddText(var Text: TText; Tree: PCallTree; const Symbolizer: TSymbolizer);
 
@@ -76,7 +76,7 @@ type
   end;
   // What backtraces stand for.
   TSums = record
-    Count, Bytes: NativeUInt;
+    Count, Bytes: UInt64;
   end;
 
 function CallTreeOpen: PCallTree;
@@ -144,7 +144,7 @@ begin
   Inc(Tree^.Length);
 end;
 
-procedure AddTo(Item: PTreeStack; Count, Bytes: NativeUInt);
+procedure AddTo(Item: PTreeStack; Count, Bytes: UInt64);
 begin
   Inc(Item^.Count, Count);
   Inc(Item^.Bytes, Bytes);
@@ -238,7 +238,7 @@ begin
 end;
 
 procedure CallTreeAdd(Tree: PCallTree; const Symbols: TSymbols; const Stack: TBacktrace;
-  Count, Bytes: NativeUInt);
+  Count, Bytes: UInt64);
 var
   Item, Known: PTreeStack;
 begin

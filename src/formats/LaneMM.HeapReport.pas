@@ -1,4 +1,4 @@
-/// Reports of the sampled heap as text: by call site, by class and by size.
+/// Reports of the sampled heap as text: by line of the program, by class and by size.
 //
 // Owns:       nothing; the text lies in pages of its own, which are released after the write.
 // Invariants: takes no lock and no memory of the heap. A report is appended to the log in one
@@ -14,7 +14,7 @@ uses
   LaneMM.Text;
 
 type
-  /// The reports: the order of their call sites.
+  /// The reports: the order of their lines.
   THeapReport = (
     hrInUse,      //< bytes in use now
     hrPeak,       //< bytes in use when they were most
@@ -38,9 +38,9 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.Stats, LaneMM.Events,
-  LaneMM.LogFile, LaneMM.ReportHead, LaneMM.SettingsState, LaneMM.Symbols, LaneMM.BacktraceText,
-  LaneMM.Advice, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.SampledClasses, LaneMM.Samples,
-  LaneMM.ProfileData;
+  LaneMM.LogFile, LaneMM.ReportHead, LaneMM.SettingsState, LaneMM.BacktraceText,
+  LaneMM.Advice, LaneMM.CallTree, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.SampledClasses,
+  LaneMM.Samples, LaneMM.ProfileData;
 
 const
   TextLimit = 4 shl 20;
@@ -50,15 +50,24 @@ const
 type
   TReportValues = record
     Count: TProfileValue;  // the blocks of a report
-    Bytes: TProfileValue;  // the bytes, which order the sites
+    Bytes: TProfileValue;  // the bytes, which order the lines
     Samples: TProfileValue; // the samples that both come from
     Title: PAnsiChar;
   end;
 
-  // An entry of a list: a call site or a class, with its blocks and bytes.
+  // A line of the program, with the sums of its call sites.
+  TLine = record
+    Key: UInt64;
+    Place: NativeUInt;     // its return address at the first of them
+    Sites: Cardinal;
+    Samples, Freed, LifeMs: UInt64;
+  end;
+  PLine = ^TLine;
+
+  // An entry of a list: a line or a class, with its blocks and bytes.
   TEntry = record
     Count, Bytes: UInt64;
-    Site: PSite;
+    Line: PLine;
     ClassId: NativeUInt;
   end;
   TEntries = record
@@ -66,6 +75,16 @@ type
     Length: NativeInt;
     Limit: NativeInt;
   end;
+
+  // The lines that call sites are of.
+  TLines = record
+    Length: Cardinal;      // of Items and Sums
+    OfSite: array[0..SiteLimit - 1] of PLine; // by the index of the site; nil: it has no bytes
+    Items: array[0..SiteLimit - 1] of TLine;
+    Sums: array[0..SiteLimit - 1] of TEntry;
+    Slots: array[0..2 * SiteLimit - 1] of Word; // numbers from 1 on of Items, by their keys
+  end;
+  PLines = ^TLines;
 
 const
   Values: array[THeapReport] of TReportValues = (
@@ -107,19 +126,60 @@ begin
     List.Limit := Settings.Values[opTop];
 end;
 
-procedure ChooseSites(const Profile: TProfile; Report: THeapReport; out List: TEntries);
+// Returns the number of the line with the key, from 0 on; a new one without sites if there is none.
+function LineOf(Lines: PLines; Key: UInt64): Cardinal;
 var
-  Entry: TEntry;
+  Slot: Cardinal;
 begin
-  OpenList(List);
-  Entry := Default(TEntry);
-  while ProfileNext(Profile, Entry.Site) do
+  Slot := Key mod (2 * SiteLimit);
+  while Lines^.Slots[Slot] <> 0 do
   begin
-    Entry.Count := ProfileValue(Profile, Entry.Site, Values[Report].Count);
-    Entry.Bytes := ProfileValue(Profile, Entry.Site, Values[Report].Bytes);
-    if Entry.Bytes > 0 then
-      Insert(List, Entry);
+    Result := Lines^.Slots[Slot] - 1;
+    if Lines^.Items[Result].Key = Key then
+      Exit;
+    Slot := (Slot + 1) mod (2 * SiteLimit);
   end;
+  Result := Lines^.Length;
+  Inc(Lines^.Length);
+  Lines^.Slots[Slot] := Lines^.Length;
+  Lines^.Items[Result].Key := Key;
+  Lines^.Sums[Result].Line := @Lines^.Items[Result];
+end;
+
+// Adds a site with bytes to its line.
+procedure AddToLine(const Profile: TProfile; Site: PSite; Report: THeapReport; Lines: PLines);
+var
+  Place: NativeUInt;
+  Number: Cardinal;
+  Line: PLine;
+begin
+  Place := AdvicePlace(Profile.Symbols, Site^.Stack);
+  Number := LineOf(Lines, AdvicePlaceKey(Profile.Symbols, Place));
+  Line := @Lines^.Items[Number];
+  if Line^.Sites = 0 then
+    Line^.Place := Place;
+  Inc(Line^.Sites);
+  Inc(Line^.Samples, ProfileValue(Profile, Site, Values[Report].Samples));
+  Inc(Line^.Freed, ProfileValue(Profile, Site, pvFreedCount));
+  Inc(Line^.LifeMs, ProfileValue(Profile, Site, pvLifeMs));
+  Inc(Lines^.Sums[Number].Count, ProfileValue(Profile, Site, Values[Report].Count));
+  Inc(Lines^.Sums[Number].Bytes, ProfileValue(Profile, Site, Values[Report].Bytes));
+  Lines^.OfSite[SiteIndex(Site)] := Line;
+end;
+
+procedure ChooseLines(const Profile: TProfile; Report: THeapReport; Lines: PLines;
+  out List: TEntries);
+var
+  Site: PSite;
+  Index: NativeInt;
+begin
+  Site := nil;
+  while ProfileNext(Profile, Site) do
+    if ProfileValue(Profile, Site, Values[Report].Bytes) > 0 then
+      AddToLine(Profile, Site, Report, Lines);
+  OpenList(List);
+  for Index := 0 to NativeInt(Lines^.Length) - 1 do
+    Insert(List, Lines^.Sums[Index]);
 end;
 
 // Adds a part of a site to the sums of its class, at the index of the class or at the end.
@@ -188,15 +248,11 @@ begin
   TextAddForm(Text, '%b, %g block%+', Bytes, Count);
 end;
 
-procedure AddLifetime(var Text: TText; const Profile: TProfile; Site: PSite);
-var
-  Freed: UInt64;
+procedure AddLifetime(var Text: TText; Line: PLine);
 begin
-  Freed := ProfileValue(Profile, Site, pvFreedCount);
-  if Freed = 0 then
-    Exit;
-  TextAddForm(Text, ', %g block%+ freed after %g ms on average', Freed,
-    ProfileValue(Profile, Site, pvLifeMs) div Freed);
+  if Line^.Freed > 0 then
+    TextAddForm(Text, ', %g block%+ freed after %g ms on average', Line^.Freed,
+      Line^.LifeMs div Line^.Freed);
 end;
 
 procedure AddTitle(var Text: TText; const Profile: TProfile; Report: THeapReport);
@@ -208,53 +264,22 @@ begin
   TextAdd(Text, ': ');
   AddAmount(Text, ProfileSum(Profile, Values[Report].Count), Bytes);
   AddError(Text, Report, ProfileSum(Profile, Values[Report].Samples), Bytes);
-  TextAdd(Text, '; by call site, most bytes first:'#10);
-end;
-
-// Finds the line of the program with most bytes, at how many of the call sites.
-procedure FindMost(const Symbols: TSymbols; const List: TEntries; out Place: NativeUInt;
-  out Bytes: UInt64; out Sites: Cardinal);
-var
-  Index, Other: NativeInt;
-  Here: NativeUInt;
-  Sum: UInt64;
-  Count: Cardinal;
-begin
-  Bytes := 0;
-  for Index := 0 to List.Length - 1 do
-  begin
-    Here := AdvicePlace(Symbols, List.Items[Index].Site^.Stack);
-    Sum := 0;
-    Count := 0;
-    for Other := Index to List.Length - 1 do
-      if AdviceIsSamePlace(Symbols, Here,
-        AdvicePlace(Symbols, List.Items[Other].Site^.Stack)) then
-      begin
-        Inc(Sum, List.Items[Other].Bytes);
-        Inc(Count);
-      end;
-    if Sum <= Bytes then
-      Continue;
-    Place := Here;
-    Bytes := Sum;
-    Sites := Count;
-  end;
+  TextAdd(Text, '; by line of the program, most bytes first:'#10);
 end;
 
 // Adds whether one line of the program accounts for the bytes, and which.
-procedure AddVerdict(var Text: TText; const Symbols: TSymbols; const Profile: TProfile;
-  Report: THeapReport; const List: TEntries);
+procedure AddVerdict(var Text: TText; const Profile: TProfile; Report: THeapReport;
+  const List: TEntries);
 const
   LeastPercent = 10;
 var
-  Place: NativeUInt;
-  Bytes, Percent: UInt64;
-  Sites: Cardinal;
+  Line: PLine;
+  Percent: UInt64;
 begin
-  FindMost(Symbols, List, Place, Bytes, Sites);
-  if Bytes = 0 then
+  if List.Length = 0 then
     Exit;
-  Percent := Bytes * 100 div ProfileSum(Profile, Values[Report].Bytes);
+  Line := List.Items[0].Line;
+  Percent := List.Items[0].Bytes * 100 div ProfileSum(Profile, Values[Report].Bytes);
   TextAdd(Text, '  ');
   if Percent < LeastPercent then
     TextAdd(Text, 'No line has more than ');
@@ -262,37 +287,62 @@ begin
   if Percent >= LeastPercent then
   begin
     TextAdd(Text, ' was allocated at ');
-    AdviceAddPlace(Text, Symbols, Place);
-    if Sites > 1 then
-      TextAddForm(Text, ', by %g call site%+', Sites);
+    AdviceAddPlace(Text, Profile.Symbols, Line^.Place);
+    if Line^.Sites > 1 then
+      TextAddForm(Text, ', by %g call site%+', Line^.Sites);
   end;
   TextAdd(Text, '.'#10);
 end;
 
-procedure AddSites(var Text: TText; const Profile: TProfile; Report: THeapReport;
-  const List: TEntries);
+// Adds the backtraces of the call sites of a line.
+procedure AddStacks(var Text: TText; const Profile: TProfile; Report: THeapReport; Lines: PLines;
+  Line: PLine);
 var
   Symbolizer: TSymbolizer;
+  Tree: PCallTree;
+  Site: PSite;
+begin
+  Symbolizer := Default(TSymbolizer);
+  Symbolizer.Symbols := Profile.Symbols;
+  Tree := CallTreeOpen;
+  Site := nil;
+  while ProfileNext(Profile, Site) do
+    if Lines^.OfSite[SiteIndex(Site)] = Line then
+      if Tree <> nil then
+        CallTreeAdd(Tree, Profile.Symbols, Site^.Stack,
+          ProfileValue(Profile, Site, Values[Report].Count),
+          ProfileValue(Profile, Site, Values[Report].Bytes))
+      else if Line^.Sites = 1 then
+        BacktraceAddText(Text, Symbolizer, Site^.Stack);
+  if Tree <> nil then
+    CallTreeAddText(Text, Tree, Symbolizer);
+  CallTreeClose(Tree);
+end;
+
+procedure AddLines(var Text: TText; const Profile: TProfile; Report: THeapReport);
+var
+  Lines: PLines;
+  List: TEntries;
   Index: NativeInt;
   Entry: TEntry;
 begin
   AddTitle(Text, Profile, Report);
-  SymbolizerOpen(Symbolizer, List.Length);
-  for Index := 0 to List.Length - 1 do
-    SymbolizerAdd(Symbolizer, List.Items[Index].Site^.Stack);
-  SymbolizerResolve(Symbolizer);
-  AddVerdict(Text, Symbolizer.Symbols, Profile, Report, List);
+  Lines := OsTakePages(SizeOf(TLines));
+  if Lines = nil then
+    Exit;
+  ChooseLines(Profile, Report, Lines, List);
+  AddVerdict(Text, Profile, Report, List);
   for Index := 0 to List.Length - 1 do
   begin
     Entry := List.Items[Index];
     TextAddForm(Text, '  %u. ', Index + 1);
     AddAmount(Text, Entry.Count, Entry.Bytes);
-    AddError(Text, Report, ProfileValue(Profile, Entry.Site, Values[Report].Samples), Entry.Bytes);
-    AddLifetime(Text, Profile, Entry.Site);
+    AddError(Text, Report, Entry.Line^.Samples, Entry.Bytes);
+    AddLifetime(Text, Entry.Line);
     TextAdd(Text, LineEnd);
-    BacktraceAddText(Text, Symbolizer, Entry.Site^.Stack);
+    AddStacks(Text, Profile, Report, Lines, Entry.Line);
   end;
-  SymbolizerClose(Symbolizer);
+  OsReleasePages(Lines, SizeOf(TLines));
 end;
 
 procedure AddClasses(var Text: TText; const List: TEntries);
@@ -377,14 +427,13 @@ end;
 function HeapReportAdd(var Text: TText; Report: THeapReport): Boolean;
 var
   Profile: TProfile;
-  Sites, ByClass: TEntries;
+  ByClass: TEntries;
 begin
   Result := ProfileOpen(Profile, pkHeap);
   if Result then
   begin
-    ChooseSites(Profile, Report, Sites);
+    AddLines(Text, Profile, Report);
     ChooseClasses(Profile, Report, ByClass);
-    AddSites(Text, Profile, Report, Sites);
     AddClasses(Text, ByClass);
     AddSizes(Text);
     if LoadAcquire(Observe.SamplesLost) > 0 then

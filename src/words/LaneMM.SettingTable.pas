@@ -78,7 +78,7 @@ const
     (Name: 'json'; Kind: okSwitch; Initial: 0;
       Help: 'write the profiles with all numbers as one JSON object'),
     (Name: 'top'; Kind: okNumber; Initial: 10;
-      Help: 'maximum call sites in the event log and groups in a leak report'),
+      Help: 'maximum lines in a list of the event log and groups in a leak report'),
     (Name: 'least'; Kind: okNumber; Initial: 10;
       Help: 'minimum events for a call site to be logged'),
     (Name: 'depth'; Kind: okNumber; Initial: DefaultFrames;

@@ -70,7 +70,7 @@ says_what_holds_memory() {
 }
 
 names_filled() {
-  [ "$(cat out)" = done ] && [ "$(grep -c '^In use: .* by call site' $log)" = 1 ] \
+  [ "$(cat out)" = done ] && [ "$(grep -c '^In use: .* by line' $log)" = 1 ] \
     && has "% of it was allocated at watched.c:$(marked 'fill it')" && has "^\(Memory in\|  In\) use: "
 }
 

@@ -51,6 +51,7 @@ type
     procedure ReportsAreWrittenEverySoOften;
     procedure TextNamesSitesAndClasses;
     procedure HeadSaysWhichLineHasMost;
+    procedure LineOfManyCallSitesIsOneRowWithTheirSums;
     procedure ErrorFollowsFromTheBytesThatItIsOf;
   end;
 
@@ -587,6 +588,19 @@ begin
   Log := Copy(Log, Pos('In use: ', Log), 400);
   AssertTrue(Log, Pos(' % of it was allocated at PlantedHeap.lpr:', Log) > 0);
   AssertTrue(Log, Pos(' % of it was allocated at ', Log) < Pos('  1. ', Log));
+end;
+
+// Each call site of the line has less than each of the ten others.
+procedure THeapProfileTests.LineOfManyCallSitesIsOneRowWithTheirSums;
+var
+  Log: string;
+begin
+  Planted.Run(Exact, ['paths']);
+  Log := Planted.Written('EventLog.txt');
+  Has(', by 64 call sites.'#10'  1. 43.8 KB, 64 blocks'#10, Log);
+  Has('  2. 3,000 bytes, 1 block'#10, Log);
+  Same(1, LinesFrom(Log, '  1. 43.8 KB, '), Log);
+  HasNot('700 bytes, 1 block', Log);
 end;
 
 // Each sample stands for 4,096 bytes or a little more: so few of them are behind the sum.

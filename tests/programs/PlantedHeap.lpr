@@ -14,6 +14,8 @@
 ///              500 characters, 30 of them freed
 ///   array      temporary, and an array that grows to 1,000 elements, one at a time
 ///   suppressed First, as expected leaks, and Later
+///   paths      Deep: a line that allocates 64 blocks of 700 bytes, each on another path; and ten
+///              blocks of 3,000 bytes, each at a line of its own; writes a report of the heap in use
 ///   reports    First; writes the profiles twice while it runs, and a report of the heap in use
 program PlantedHeap;
 
@@ -237,6 +239,39 @@ begin
   Later;
 end;
 
+// Has 2 to the power of Depth paths. Calls between different routines: not recursion of one.
+procedure Deep(Depth, Path: Integer); forward;
+
+procedure Deeper(Depth, Path: Integer);
+begin
+  Deep(Depth - 1, Path * 2);
+  Deep(Depth - 1, Path * 2 + 1);
+end;
+
+procedure Deep(Depth, Path: Integer);
+begin
+  if Depth = 0 then
+    GetMem(Kept[Path], 700)
+  else
+    Deeper(Depth, Path);
+end;
+
+procedure Paths;
+begin
+  Deep(6, 1);
+  GetMem(Kept[1], 3000);
+  GetMem(Kept[2], 3000);
+  GetMem(Kept[3], 3000);
+  GetMem(Kept[4], 3000);
+  GetMem(Kept[5], 3000);
+  GetMem(Kept[6], 3000);
+  GetMem(Kept[7], 3000);
+  GetMem(Kept[8], 3000);
+  GetMem(Kept[9], 3000);
+  GetMem(Kept[10], 3000);
+  LaneMM_WriteHeapReport(hrInUse);
+end;
+
 procedure Reports;
 begin
   First;
@@ -253,7 +288,7 @@ type
   end;
 
 const
-  Parts: array[0..8] of TPart = (
+  Parts: array[0..9] of TPart = (
     (Name: 'peak'; Call: Peak),
     (Name: 'temporary'; Call: Temporary),
     (Name: 'lives'; Call: Short),
@@ -262,6 +297,7 @@ const
     (Name: 'classes'; Call: MakeAll),
     (Name: 'array'; Call: GrowArray),
     (Name: 'suppressed'; Call: Suppressed),
+    (Name: 'paths'; Call: Paths),
     (Name: 'reports'; Call: Reports));
 
 var
