@@ -56,6 +56,9 @@ type
     Size: NativeUInt;       //< bytes at Paths, those of Queue included
   end;
 
+  /// Visits the node that the word at Place points into.
+  TSeeNode = procedure(Index: Cardinal; Place: NativeUInt; Context: Pointer);
+
 /// Finds the retainer, path and retained size of each node that counts, and the retained size of
 /// their groups. False, and nothing set, without memory.
 function RetainersOpen(out Retainers: TRetainers; var Snapshot: TSnapshot): Boolean;
@@ -70,6 +73,12 @@ procedure RetainersMark(var Snapshot: TSnapshot; First, Limit: NativeUInt; State
 function RetainersPack(var Snapshot: TSnapshot; State: TNodeState): Boolean;
 /// RetainersMark for what one word points to, any number.
 procedure RetainersMarkWord(var Snapshot: TSnapshot; Word: NativeUInt; State: TNodeState);
+/// Calls See for each node that a word from First up to Limit points into.
+procedure RetainersSee(const Snapshot: TSnapshot; First, Limit: NativeUInt; See: TSeeNode;
+  Context: Pointer);
+/// RetainersSee for the words of a node, without items that its container does not count.
+procedure RetainersSeeNode(const Snapshot: TSnapshot; Index: Cardinal; See: TSeeNode;
+  Context: Pointer);
 
 implementation
 
@@ -77,9 +86,6 @@ uses
   LaneMM.Os, LaneMM.OsProcess, LaneMM.Contents, LaneMM.RetainedSizes;
 
 type
-  // Visits a node that a word points into.
-  TSeeNode = procedure(Index: Cardinal; Context: Pointer);
-
   // The state of RetainersMark. Next is a node whose words are to be seen, or NoNode; Path of each
   // leads to another one.
   TMarking = record
@@ -101,9 +107,9 @@ type
 
 // ---------------------------------------------------------------------------- words
 
-// SeeWords of words that can be read here.
-procedure SeeWordsAt(const Snapshot: TSnapshot; First, Limit: PByte; See: TSeeNode;
-  Context: Pointer);
+// RetainersSee of words that can be read here, copied from Offset bytes on.
+procedure SeeWords(const Snapshot: TSnapshot; First, Limit: PByte; Offset: NativeUInt;
+  See: TSeeNode; Context: Pointer);
 const
   Steps: array[Boolean] of NativeUInt = (SizeOf(NativeUInt), 1);
 var
@@ -127,13 +133,14 @@ begin
     begin
       Index := SnapshotNodeAt(Snapshot, Word);
       if Index <> NoNode then
-        See(Index, Context);
+        See(Index, NativeUInt(First) + Offset, Context);
     end;
     Inc(First, Step);
   end;
 end;
 
-// SeeWords of words elsewhere: of pages that can be read. A packed word may lie in two portions.
+// RetainersSee of words elsewhere: of pages that can be read. A packed word may lie in two
+// portions.
 procedure SeeWordsElsewhere(const Snapshot: TSnapshot; First, Limit: NativeUInt; See: TSeeNode;
   Context: Pointer);
 var
@@ -146,7 +153,7 @@ begin
     if Bytes > SizeOf(Words) then
       Bytes := SizeOf(Words);
     Got := Snapshot.Read(First, @Words, Bytes, Snapshot.Source);
-    SeeWordsAt(Snapshot, @Words, PByte(@Words) + Got, See, Context);
+    SeeWords(Snapshot, @Words, PByte(@Words) + Got, First - NativeUInt(@Words), See, Context);
     if Got < Bytes then // on behind the page that cannot be read
       Bytes := (First + Got) and not NativeUInt(OsPageSize - 1) + OsPageSize - First
     else if Snapshot.IsPacked and (Bytes = SizeOf(Words)) then
@@ -155,34 +162,31 @@ begin
   end;
 end;
 
-// Calls See for each node that a word from First up to Limit points into.
-procedure SeeWords(const Snapshot: TSnapshot; First, Limit: PByte; See: TSeeNode;
+procedure RetainersSee(const Snapshot: TSnapshot; First, Limit: NativeUInt; See: TSeeNode;
   Context: Pointer);
 begin
   if @Snapshot.Read = nil then
-    SeeWordsAt(Snapshot, First, Limit, See, Context)
+    SeeWords(Snapshot, PByte(First), PByte(Limit), 0, See, Context)
   else
-    SeeWordsElsewhere(Snapshot, NativeUInt(First), NativeUInt(Limit), See, Context);
+    SeeWordsElsewhere(Snapshot, First, Limit, See, Context);
 end;
 
 // Returns the end of what the node references.
-function ReferencesLimit(Node: PNode): PByte;
+function ReferencesLimit(Node: PNode): NativeUInt;
 begin
-  Result := Node^.Address + Node^.Size;
-  Dec(Result, Node^.Spare * SizeOf(Pointer));
+  Result := NativeUInt(Node^.Address) + Node^.Size - Node^.Spare * SizeOf(Pointer);
 end;
 
-procedure SeeNode(const Snapshot: TSnapshot; Index: Cardinal; See: TSeeNode; Context: Pointer);
-var
-  Node: PNode;
+procedure RetainersSeeNode(const Snapshot: TSnapshot; Index: Cardinal; See: TSeeNode;
+  Context: Pointer);
 begin
-  Node := Snapshot.Nodes + Index;
-  SeeWords(Snapshot, Node^.Address, ReferencesLimit(Node), See, Context);
+  RetainersSee(Snapshot, NativeUInt(Snapshot.Nodes[Index].Address),
+    ReferencesLimit(Snapshot.Nodes + Index), See, Context);
 end;
 
 // ---------------------------------------------------------------------------- marks
 
-procedure MarkNode(Index: Cardinal; Context: Pointer);
+procedure MarkNode(Index: Cardinal; Place: NativeUInt; Context: Pointer);
 var
   Marking: PMarking;
   Node: PNode;
@@ -200,12 +204,12 @@ end;
 procedure MarkFrom(var Marking: TMarking; Index: Cardinal);
 begin
   if Index <> NoNode then
-    MarkNode(Index, @Marking);
+    MarkNode(Index, 0, @Marking);
   while Marking.Next <> NoNode do
   begin
     Index := Marking.Next;
     Marking.Next := Marking.Snapshot^.Nodes[Index].Path;
-    SeeNode(Marking.Snapshot^, Index, MarkNode, @Marking);
+    RetainersSeeNode(Marking.Snapshot^, Index, MarkNode, @Marking);
   end;
 end;
 
@@ -216,7 +220,7 @@ begin
   Marking.Snapshot := @Snapshot;
   Marking.State := State;
   Marking.Next := NoNode;
-  SeeWords(Snapshot, PByte(First), PByte(Limit), MarkNode, @Marking);
+  RetainersSee(Snapshot, First, Limit, MarkNode, @Marking);
   MarkFrom(Marking, NoNode);
 end;
 
@@ -242,7 +246,7 @@ begin
   begin
     Node := Snapshot.Nodes + Index;
     if Result and (Node^.State = State) then
-      RetainersMark(Snapshot, NativeUInt(Node^.Address), NativeUInt(ReferencesLimit(Node)), State);
+      RetainersMark(Snapshot, NativeUInt(Node^.Address), ReferencesLimit(Node), State);
   end;
 end;
 
@@ -333,7 +337,7 @@ begin
   SetPath(Search.Retainers^, Search.Snapshot^, Index);
 end;
 
-procedure NoteHeld(Index: Cardinal; Context: Pointer);
+procedure NoteHeld(Index: Cardinal; Place: NativeUInt; Context: Pointer);
 var
   Search: PSearch;
   Node: PNode;
@@ -352,7 +356,7 @@ begin
   Node^.Retainer := Search^.Retainer;
 end;
 
-procedure ReachHeld(Index: Cardinal; Context: Pointer);
+procedure ReachHeld(Index: Cardinal; Place: NativeUInt; Context: Pointer);
 var
   Search: PSearch;
 begin
@@ -368,7 +372,7 @@ begin
   while First < Search.Retainers^.QueueCount do
   begin
     Search.Retainer := Search.Retainers^.Queue[First];
-    SeeNode(Search.Snapshot^, Search.Retainer, ReachHeld, @Search);
+    RetainersSeeNode(Search.Snapshot^, Search.Retainer, ReachHeld, @Search);
     Inc(First);
   end;
 end;
@@ -381,7 +385,7 @@ begin
     if Search.Snapshot^.Nodes[Index].State = nsCounted then
     begin
       Search.Retainer := Index;
-      SeeNode(Search.Snapshot^, Index, NoteHeld, @Search);
+      RetainersSeeNode(Search.Snapshot^, Index, NoteHeld, @Search);
     end;
 end;
 
@@ -398,8 +402,8 @@ begin
     if (Node^.State <> nsCounted) or (Node^.Spare = 0) then
       Continue;
     Search.Retainer := Node^.Container;
-    SeeWords(Search.Snapshot^, ReferencesLimit(Node), Node^.Address + Node^.Size, NoteHeld,
-      @Search);
+    RetainersSee(Search.Snapshot^, ReferencesLimit(Node),
+      NativeUInt(Node^.Address) + Node^.Size, NoteHeld, @Search);
   end;
 end;
 

@@ -8,14 +8,13 @@
 unit HeapLeaks;
 
 {$mode delphi}{$H+}
-{$I Comparers.inc}
 {$pointermath on}
 
 interface
 
 uses
-  SysUtils, Generics.Collections, LaneMM.Containers, LaneMM.Contents, LaneMM.Snapshot, Targets,
-  TargetSymbols, HeapImages, HeapWalks, HeapPlaces, HeapContents;
+  SysUtils, Generics.Collections, LaneMM.Containers, LaneMM.Contents, Targets, TargetSymbols,
+  HeapImages, HeapWalks, HeapPlaces, HeapContents;
 
 type
   /// Leaks of one kind of contents.
@@ -71,7 +70,7 @@ function FindLeaks(Image: THeapImage; const Registers: TArray<TRegisters>): TLea
 implementation
 
 uses
-  Generics.Defaults, LaneMM.RtlRecords, LaneMM.Retainers, HeapRanges;
+  LaneMM.RtlRecords, LaneMM.Snapshot, LaneMM.Retainers, HeapNodes, HeapRanges;
 
 const
   // Looks at a process that runs, and the time between two.
@@ -87,16 +86,11 @@ type
 
   TAddressSet = TDictionary<UInt64, Boolean>;
 
-  // One look at the target: a snapshot of it, and the search of LaneMM itself.
-  TLook = class
+  // One look at the target.
+  TLook = class(THeapNodes)
   private
-    Image: THeapImage;
-    Snapshot: TSnapshot;
-    Nodes: TArray<TNode>;      // of Snapshot: blocks in use, by address
     Kinds: TArray<TGroup>;     // of Snapshot: as Leaks.Groups
     Stacks: TArray<Integer>;   // of each leak its backtrace in Places, or -1
-    Count: Integer;            // of Nodes
-    Own: TRanges;              // LaneMM's memory
     Items: array of TItemsOf;  // of containers
     ItemsCount: Integer;
     Plain: TPlainClasses;
@@ -104,9 +98,7 @@ type
     Places: TPlaces;
     PlaceNumbers: TDictionary<string, Integer>; // by group and line
     Leaks: TLeaks;
-    procedure AddBlock(const Block: TBlockFound);
     procedure EndItems;
-    procedure CollectBlocks;
     procedure MarkRoots(const Registers: TArray<TRegisters>);
     procedure MarkOthers(Known: TAddressSet);
     function LeakAt(const Block: TBlockFound; out Index: Integer): Boolean;
@@ -115,6 +107,8 @@ type
     procedure AddToGroup(const Block: TBlockFound);
     procedure FillGroups;
     procedure FindChains;
+  protected
+    procedure AddBlock(const Block: TBlockFound); override;
   public
     constructor Create(Heap: THeapImage);
     destructor Destroy; override;
@@ -125,12 +119,10 @@ type
 
 constructor TLook.Create(Heap: THeapImage);
 begin
-  inherited Create;
-  Image := Heap;
+  inherited Create(Heap);
   Groups := TDictionary<string, Integer>.Create;
   PlaceNumbers := TDictionary<string, Integer>.Create;
-  CollectBlocks;
-  Own := OwnRanges(Image);
+  EndItems;
 end;
 
 destructor TLook.Destroy;
@@ -141,7 +133,7 @@ begin
   inherited Destroy;
 end;
 
-// ---------------------------------------------------------------------------- blocks
+// ---------------------------------------------------------------------------- items of containers
 
 procedure AddItems(const Items: TItems; Context: Pointer);
 var
@@ -157,16 +149,8 @@ end;
 
 procedure TLook.AddBlock(const Block: TBlockFound);
 begin
-  if Block.IsFree then
-    Exit;
-  if Count = Length(Nodes) then
-    SetLength(Nodes, Count * 2 + 1024);
-  Nodes[Count] := Default(TNode);
-  Nodes[Count].Address := PByte(Block.Address);
-  Nodes[Count].Size := Block.Size;
-  Nodes[Count].Retainer := NoNode;
-  Inc(Count);
-  if Block.Data <> nil then
+  inherited AddBlock(Block);
+  if not Block.IsFree and (Block.Data <> nil) then
     ContainerVisit(Block.Data, Block.Size, Plain, AddItems, Self);
 end;
 
@@ -191,49 +175,16 @@ begin
   end;
 end;
 
-function ByAddress(constref Left, Right: TNode): Integer;
-begin
-  Result := Ord(Left.Address > Right.Address) - Ord(Left.Address < Right.Address);
-end;
-
-function ReadTarget(Address: NativeUInt; Target: Pointer; Size: NativeUInt; Source: Pointer)
-  : NativeUInt;
-begin
-  Result := THeapImage(Source).Pages.Read(Address, Target, Size);
-end;
-
-procedure TLook.CollectBlocks;
-var
-  Walker: TWalker;
-begin
-  Walker := TWalker.Create(Image);
-  Walker.VisitAll(AddBlock);
-  Walker.Free;
-  SetLength(Nodes, Count);
-  TArrayHelper<TNode>.Sort(Nodes, TComparer<TNode>.Construct(ByAddress));
-  Snapshot.Read := ReadTarget;
-  Snapshot.Source := Image;
-  Snapshot.Nodes := Pointer(Nodes);
-  Snapshot.NodeCount := Count;
-  EndItems;
-end;
-
 // ---------------------------------------------------------------------------- what the program reaches
 
 procedure TLook.MarkRoots(const Registers: TArray<TRegisters>);
 var
-  Region: PRegion;
-  Index: Integer;
-  Part: TRange;
+  OfModules: Boolean;
+  Range: TRange;
 begin
-  for Index := 0 to Image.Target.RegionCount - 1 do
-  begin
-    Region := Image.Target.Regions[Index];
-    if IsOfProgram(Region) then
-      for Part in PartsOutside(Own, FirstInUse(Image.Target, Region, Registers),
-        Image.Target.ReadableLimit(Region)) do
-        RetainersMark(Snapshot, Part.First, Part.Limit, nsRunning);
-  end;
+  for OfModules := False to True do
+    for Range in ProgramRanges(Image, Registers, OfModules) do
+      RetainersMark(Snapshot, Range.First, Range.Limit, nsRunning);
 end;
 
 // Takes the blocks that earlier looks have reached as reached.

@@ -17,15 +17,10 @@ type
   end;
   TRanges = TArray<TRange>;
 
-/// Returns LaneMM's memory, by address.
-function OwnRanges(Image: THeapImage): TRanges;
-/// Returns what is in none of Own of the memory from First up to Limit.
-function PartsOutside(const Own: TRanges; First, Limit: UInt64): TRanges;
-/// Returns whether the region has variables, stacks or other words of the program.
-function IsOfProgram(Region: PRegion): Boolean;
-/// Returns the first address of a region that is in use: that of a stack by the stack pointer, if
-/// Registers has those of its thread.
-function FirstInUse(Target: TTarget; Region: PRegion; const Registers: TArray<TRegisters>): UInt64;
+/// Returns the memory of the program outside of the heap, by address: variables of modules, or all
+/// other that it can write. A stack begins at its stack pointer, if Registers has those of its thread.
+function ProgramRanges(Image: THeapImage; const Registers: TArray<TRegisters>; OfModules: Boolean)
+  : TRanges;
 
 implementation
 
@@ -68,7 +63,8 @@ begin
   end;
 end;
 
-// Its records hold addresses of blocks, too: those that it carved or freed last.
+// Returns LaneMM's memory, by address. Its records hold addresses of blocks, too: those that it carved
+// or freed last.
 function OwnRanges(Image: THeapImage): TRanges;
 var
   Arena: TArenaImage;
@@ -86,22 +82,23 @@ begin
   AddTaken(Image, Result);
 end;
 
-function PartsOutside(const Own: TRanges; First, Limit: UInt64): TRanges;
+// Adds what is in none of Own of the memory from First up to Limit.
+procedure AddOutside(var Ranges: TRanges; const Own: TRanges; First, Limit: UInt64);
 var
   Range: TRange;
 begin
-  Result := nil;
   for Range in Own do
     if (First < Range.Limit) and (Range.First < Limit) then
     begin
       if First < Range.First then
-        AddRange(Result, First, Range.First - First);
+        AddRange(Ranges, First, Range.First - First);
       First := Range.Limit;
     end;
   if First < Limit then
-    AddRange(Result, First, Limit - First);
+    AddRange(Ranges, First, Limit - First);
 end;
 
+// Returns whether the region has variables, stacks or other words of the program.
 function IsOfProgram(Region: PRegion): Boolean;
 begin
   Result := Region^.IsReadable
@@ -118,6 +115,7 @@ begin
   Result := (Before = nil) or not Before^.IsReadable;
 end;
 
+// Returns the first address of a region that is in use.
 function FirstInUse(Target: TTarget; Region: PRegion; const Registers: TArray<TRegisters>): UInt64;
 const
   RedZone = 128; // bytes below the stack pointer that a routine may use
@@ -131,6 +129,24 @@ begin
     Stack := Each[StackRegister] - RedZone;
     if (Stack > Result) and (Stack < Region^.Limit) and HasGuard(Target, Region) then
       Result := Stack and not UInt64(SizeOf(UInt64) - 1);
+  end;
+end;
+
+function ProgramRanges(Image: THeapImage; const Registers: TArray<TRegisters>; OfModules: Boolean)
+  : TRanges;
+var
+  Own: TRanges;
+  Region: PRegion;
+  Index: Integer;
+begin
+  Result := nil;
+  Own := OwnRanges(Image);
+  for Index := 0 to Image.Target.RegionCount - 1 do
+  begin
+    Region := Image.Target.Regions[Index];
+    if IsOfProgram(Region) and ((Region^.Module <> '') = OfModules) then
+      AddOutside(Result, Own, FirstInUse(Image.Target, Region, Registers),
+        Image.Target.ReadableLimit(Region));
   end;
 end;
 

@@ -14,14 +14,12 @@ unit HeapWhys;
 interface
 
 uses
-  SysUtils, Generics.Collections, Targets, TargetSymbols, HeapImages, HeapWalks,
-  HeapRanges, HeapDominators;
+  SysUtils, Generics.Collections, Targets, TargetSymbols, HeapImages, HeapWalks, HeapNodes,
+  HeapDominators;
 
 type
-  /// A block in use, and the way to it.
+  /// The way to a block in use.
   TReached = record
-    Address, Limit: UInt64; //< its addresses
-    Kind: Integer;          //< number of its contents in Names
     From: Integer;          //< number of the block before it; below 0: -1 - the number of its root
     Way: Integer;           //< number of the way to it; 0: nothing leads to it
     IsOfVariable: Boolean;  //< a variable leads to it
@@ -49,23 +47,18 @@ type
   end;
   TWays = TArray<TWay>;
 
-  /// Words that are looked at: multiples of eight bytes, all others, both.
-  TSeenWords = (swAligned, swOdd, swAny);
-
-  /// The ways to all blocks of a heap.
-  TWhys = class
+  /// The ways to all blocks of a heap. The groups of its nodes are numbers of contents in Names.
+  TWhys = class(THeapNodes)
   private
-    Image: THeapImage;
     Registers: TArray<TRegisters>; // of all threads; nil: unknown
-    Count: Integer;               // of Blocks
+    Ways: array of TReached;      // by numbers of nodes
     Queue: array of Integer;      // blocks that were reached, in that order
     QueueCount, Followed: Integer;
-    Seen: TSeenWords;             // which are looked at now
-    Aligned: Integer;             // of Queue, blocks whose aligned words were seen before
-    Lowest, Highest: UInt64;      // addresses of all blocks
+    Source: Integer;              // the block whose words are seen now; -1: other memory
+    SkipsAligned: Boolean;        // its aligned words were seen before
+    Aligned: Integer;             // of Queue, blocks of which that is so
     HasVariables: Boolean;        // all that variables lead to was reached
     Roots: TList<UInt64>;         // places outside of the heap that lead to a block
-    Own: TRanges;
     Names: TList<string>;         // of contents and of roots
     Numbers: TDictionary<string, Integer>;
     Symbols: TTargetSymbols;
@@ -73,11 +66,8 @@ type
     LinkNumbers: TDictionary<UInt64, Integer>;
     Edges: TEdges;                // from number Count: from outside of the heap
     EdgeCount: Integer;
-    procedure AddBlock(const Block: TBlockFound);
-    function Find(Word: UInt64): Integer;
-    procedure See(Word, Place: UInt64; From: Integer);
-    procedure SeeRange(First, Limit: UInt64; From: Integer);
-    procedure SeeRegions(OfModules: Boolean);
+    procedure See(Found: Integer; Place: UInt64);
+    procedure SeeRanges(OfModules: Boolean);
     procedure SeeRegisters;
     procedure FollowAll;
     procedure SeeAll(OfModules: Boolean);
@@ -85,18 +75,18 @@ type
     function RootText(Place: UInt64): string;
     function KindText(Index: Integer): string;
     function Continued(Way, Name: Integer): Integer;
-    procedure AddEdge(From, Target: Integer);
+    procedure AddEdge(Target: Integer);
     procedure FindWays;
-    function RowsOf(const Ways: TIntegers): THoldings;
+    function RowsOf(const LinksOf: TIntegers): THoldings;
     function WayText(Way: Integer): string;
+  protected
+    procedure AddBlock(const Block: TBlockFound); override;
   public
-    /// All blocks in use, by address.
-    Blocks: array of TReached;
     /// TheRegisters are those of all threads; nil: the target runs, or they are unknown.
     constructor Create(Heap: THeapImage; const TheRegisters: TArray<TRegisters>);
     destructor Destroy; override;
     /// Returns the number of the block at an address; -1: none.
-    property BlockAt[Word: UInt64]: Integer read Find;
+    function BlockAt(Word: UInt64): Integer;
     /// Returns the ways to blocks with contents of this name, `Unit.Class` or `Class`, in any case; most
     /// blocks first. The one to blocks that nothing leads to is `nothing`.
     function WaysTo(const Name: string): TWays;
@@ -112,7 +102,7 @@ function LinkNameOf(const Block: TBlockFound): string;
 implementation
 
 uses
-  Generics.Defaults, HeapContents;
+  Generics.Defaults, LaneMM.Snapshot, LaneMM.Retainers, HeapRanges, HeapContents;
 
 const
   Unreached = Low(Integer);
@@ -122,50 +112,29 @@ const
 
 // ---------------------------------------------------------------------------- blocks
 
-function ByAddress(constref Left, Right: TReached): Integer;
-begin
-  Result := Ord(Left.Address > Right.Address) - Ord(Left.Address < Right.Address);
-end;
-
 procedure TWhys.AddBlock(const Block: TBlockFound);
 begin
-  if Block.IsFree or (Block.Size = 0) then
-    Exit;
-  if Count = Length(Blocks) then
-    SetLength(Blocks, Count * 2 + 1024);
-  Blocks[Count] := Default(TReached);
-  Blocks[Count].Kind := NumberOf(ContentsName(Block));
-  Blocks[Count].Address := Block.Address;
-  Blocks[Count].Limit := Block.Address + Block.Size;
-  Blocks[Count].From := Unreached;
-  Inc(Count);
+  inherited AddBlock(Block);
+  if not Block.IsFree then
+    Nodes[Count - 1].Group := NumberOf(ContentsName(Block));
 end;
 
 constructor TWhys.Create(Heap: THeapImage; const TheRegisters: TArray<TRegisters>);
 var
-  Walker: TWalker;
+  Index: Integer;
 begin
-  inherited Create;
-  Image := Heap;
-  Registers := TheRegisters;
   Names := TList<string>.Create;
   Numbers := TDictionary<string, Integer>.Create;
+  inherited Create(Heap);
+  Registers := TheRegisters;
   Links := TList<TLink>.Create;
   LinkNumbers := TDictionary<UInt64, Integer>.Create;
   Roots := TList<UInt64>.Create;
   Symbols := TTargetSymbols.Create(Image.Target);
-  Own := OwnRanges(Image);
-  Walker := TWalker.Create(Image);
-  Walker.VisitAll(AddBlock);
-  Walker.Free;
-  SetLength(Blocks, Count);
-  TArrayHelper<TReached>.Sort(Blocks, TComparer<TReached>.Construct(ByAddress));
   SetLength(Queue, Count);
-  if Count > 0 then
-  begin
-    Lowest := Blocks[0].Address;
-    Highest := Blocks[Count - 1].Limit;
-  end;
+  SetLength(Ways, Count);
+  for Index := 0 to Count - 1 do
+    Ways[Index].From := Unreached;
   SeeAll(True);
   HasVariables := True;
   SeeAll(False);
@@ -183,108 +152,54 @@ begin
   inherited Destroy;
 end;
 
-function TWhys.Find(Word: UInt64): Integer;
-var
-  Low, High, Middle: Integer;
+function TWhys.BlockAt(Word: UInt64): Integer;
 begin
-  Low := 0;
-  High := Count;
-  while Low < High do
-  begin
-    Middle := (Low + High) div 2;
-    if Blocks[Middle].Limit <= Word then
-      Low := Middle + 1
-    else
-      High := Middle;
-  end;
-  if (Low = Count) or (Blocks[Low].Address > Word) then
-    Low := -1;
-  Result := Low;
+  Result := Integer(SnapshotNodeAt(Snapshot, Word)); // -1 for NoNode
 end;
 
 // ---------------------------------------------------------------------------- the search
 
-procedure TWhys.AddEdge(From, Target: Integer);
+procedure TWhys.AddEdge(Target: Integer);
 begin
-  if From < 0 then
-    From := Count;
   if EdgeCount = Length(Edges) then
     SetLength(Edges, EdgeCount * 2 + 1024);
-  Edges[EdgeCount].From := From;
+  Edges[EdgeCount].From := Source;
+  if Source < 0 then
+    Edges[EdgeCount].From := Count;
   Edges[EdgeCount].Target := Target;
   Inc(EdgeCount);
 end;
 
-// Sees a word that lies at Place.
-procedure TWhys.See(Word, Place: UInt64; From: Integer);
-var
-  Found: Integer;
+// Sees that the word at Place points into a block.
+procedure TWhys.See(Found: Integer; Place: UInt64);
 begin
-  Found := Find(Word);
-  if (Found < 0) or HasVariables and Blocks[Found].IsOfVariable then
+  if SkipsAligned and (Place mod SizeOf(UInt64) = 0)
+    or HasVariables and Ways[Found].IsOfVariable then
     Exit; // what a variable holds, no stack holds
-  AddEdge(From, Found);
-  if Blocks[Found].From <> Unreached then
+  AddEdge(Found);
+  if Ways[Found].From <> Unreached then
     Exit;
-  Blocks[Found].From := From;
-  Blocks[Found].IsOfVariable := not HasVariables;
-  if From < 0 then
-    Blocks[Found].From := -1 - Roots.Add(Place);
+  Ways[Found].From := Source;
+  Ways[Found].IsOfVariable := not HasVariables;
+  if Source < 0 then
+    Ways[Found].From := -1 - Roots.Add(Place);
   Queue[QueueCount] := Found;
   Inc(QueueCount);
 end;
 
-// Sees words of a block, number From, or of other memory, for which From is below 0.
-procedure TWhys.SeeRange(First, Limit: UInt64; From: Integer);
-const
-  Portion = 1 shl 16;
-  PageBytes = 4096;
-  WordBytes = SizeOf(UInt64);
-  Steps: array[TSeenWords] of Integer = (WordBytes, 1, 1);
-var
-  Read: array[0..Portion - 1] of Byte;
-  Bytes, Got, Word: UInt64;
-  Index: Integer;
+procedure SeeFound(Index: Cardinal; Place: NativeUInt; Context: Pointer);
 begin
-  while First < Limit do
-  begin
-    Bytes := Limit - First;
-    if Bytes > Portion then
-      Bytes := Portion;
-    Got := Image.Pages.Read(First, @Read, Bytes);
-    Index := 0;
-    while Index <= Integer(Got) - WordBytes do
-    begin
-      Word := PUInt64(@Read[Index])^;
-      if (Word >= Lowest) and (Word < Highest)
-        and ((Seen <> swOdd) or ((First + UInt64(Index)) mod WordBytes <> 0)) then
-        See(Word, First + UInt64(Index), From);
-      Inc(Index, Steps[Seen]);
-    end;
-    if Got < Bytes then // behind the page that cannot be read
-      First := (First + Got) and not UInt64(PageBytes - 1) + PageBytes
-    else if (Bytes < Portion) or (Seen = swAligned) then
-      Inc(First, Bytes)
-    else
-      Inc(First, Bytes - WordBytes + 1); // the last ones go on in the next portion
-  end;
+  TWhys(Context).See(Index, Place);
 end;
 
 // Sees variables of modules, or all other memory that can be written, such as stacks.
-procedure TWhys.SeeRegions(OfModules: Boolean);
+procedure TWhys.SeeRanges(OfModules: Boolean);
 var
-  Index: Integer;
-  Region: PRegion;
-  Part: TRange;
+  Range: TRange;
 begin
-  for Index := 0 to Image.Target.RegionCount - 1 do
-  begin
-    Region := Image.Target.Regions[Index];
-    if IsOfProgram(Region) and ((Region^.Module <> '') = OfModules) then
-      for Part in PartsOutside(Own, FirstInUse(Image.Target, Region, Registers),
-        Image.Target.ReadableLimit(Region)) do
-        SeeRange(Part.First, Part.Limit, -1);
-  end;
+  Source := -1;
+  for Range in ProgramRanges(Image, Registers, OfModules) do
+    RetainersSee(Snapshot, Range.First, Range.Limit, SeeFound, Self);
 end;
 
 procedure TWhys.SeeRegisters;
@@ -294,20 +209,18 @@ var
 begin
   for Each in Registers do
     for Word in Each do
-      See(Word, NoPlace, -1);
+      if BlockAt(Word) >= 0 then
+        See(BlockAt(Word), NoPlace);
 end;
 
 procedure TWhys.FollowAll;
-var
-  Index: Integer;
 begin
   while Followed < QueueCount do
   begin
-    Index := Queue[Followed];
-    if Followed = Aligned then
-      Seen := swAny;
+    Source := Queue[Followed];
+    SkipsAligned := Followed < Aligned;
     Inc(Followed);
-    SeeRange(Blocks[Index].Address, Blocks[Index].Limit, Index);
+    RetainersSeeNode(Snapshot, Source, SeeFound, Self);
   end;
 end;
 
@@ -318,17 +231,19 @@ var
   First: Integer;
 begin
   First := QueueCount;
-  Aligned := Count;
-  Seen := swAligned;
-  SeeRegions(OfModules);
+  Aligned := 0;
+  SkipsAligned := False;
+  Snapshot.IsPacked := False;
+  SeeRanges(OfModules);
   if not OfModules then
     SeeRegisters;
   FollowAll;
   if QueueCount = Count then
     Exit;
   Aligned := QueueCount;
-  Seen := swOdd;
-  SeeRegions(OfModules);
+  SkipsAligned := True;
+  Snapshot.IsPacked := True;
+  SeeRanges(OfModules);
   Followed := First;
   FollowAll;
 end;
@@ -374,7 +289,7 @@ end;
 
 function TWhys.KindText(Index: Integer): string;
 begin
-  Result := LinkOf(Names[Blocks[Index].Kind]);
+  Result := LinkOf(Names[Nodes[Index].Group]);
 end;
 
 // Returns the number of the way that continues Way, 0: none, with a link. One that has that link
@@ -412,11 +327,11 @@ begin
   for Index := 0 to QueueCount - 1 do
   begin
     Each := Queue[Index];
-    if Blocks[Each].From < 0 then
-      Blocks[Each].Way := Continued(0, NumberOf(RootText(Roots[-1 - Blocks[Each].From])))
+    if Ways[Each].From < 0 then
+      Ways[Each].Way := Continued(0, NumberOf(RootText(Roots[-1 - Ways[Each].From])))
     else
-      Blocks[Each].Way := Blocks[Blocks[Each].From].Way;
-    Blocks[Each].Way := Continued(Blocks[Each].Way, NumberOf(KindText(Each)));
+      Ways[Each].Way := Ways[Ways[Each].From].Way;
+    Ways[Each].Way := Continued(Ways[Each].Way, NumberOf(KindText(Each)));
   end;
 end;
 
@@ -433,8 +348,8 @@ begin
   end;
 end;
 
-// Returns the rows of links: Ways has the one of each block.
-function TWhys.RowsOf(const Ways: TIntegers): THoldings;
+// Returns the rows of links: LinksOf has the one of each block.
+function TWhys.RowsOf(const LinksOf: TIntegers): THoldings;
 var
   Sums: THoldings;    // by links
   Numbers: TIntegers; // likewise, of rows
@@ -447,8 +362,8 @@ begin
   SetLength(Numbers, Links.Count);
   for Index := 0 to Count - 1 do
   begin
-    Inc(Sums[Ways[Index]].OwnBlocks);
-    Inc(Sums[Ways[Index]].OwnBytes, Blocks[Index].Limit - Blocks[Index].Address);
+    Inc(Sums[LinksOf[Index]].OwnBlocks);
+    Inc(Sums[LinksOf[Index]].OwnBytes, Nodes[Index].Size);
   end;
   for Index := High(Sums) downto 1 do
   begin
@@ -476,25 +391,25 @@ end;
 // nothing leads to have that as the row above them.
 function TWhys.Holdings: THoldings;
 var
-  Dominators, Order, Ways: TIntegers;
+  Dominators, Order, LinksOf: TIntegers;
   Index, Block, Before: Integer;
 begin
-  Ways := nil;
+  LinksOf := nil;
   Dominators := FindDominators(Count, Edges, EdgeCount, Order);
-  SetLength(Ways, Count + 1);
+  SetLength(LinksOf, Count + 1);
   for Index := High(Order) - 1 downto 0 do
   begin
     Block := Order[Index];
     if Dominators[Block] = Count then
-      Before := Continued(0, NumberOf(WayText(Links[Blocks[Block].Way].Before)))
+      Before := Continued(0, NumberOf(WayText(Links[Ways[Block].Way].Before)))
     else
-      Before := Ways[Dominators[Block]];
-    Ways[Block] := Continued(Before, NumberOf(KindText(Block)));
+      Before := LinksOf[Dominators[Block]];
+    LinksOf[Block] := Continued(Before, NumberOf(KindText(Block)));
   end;
   for Block := 0 to Count - 1 do
-    if Blocks[Block].From = Unreached then
-      Ways[Block] := Continued(Continued(0, NumberOf(Nothing)), NumberOf(KindText(Block)));
-  Result := RowsOf(Ways);
+    if Ways[Block].From = Unreached then
+      LinksOf[Block] := Continued(Continued(0, NumberOf(Nothing)), NumberOf(KindText(Block)));
+  Result := RowsOf(LinksOf);
 end;
 
 function TWhys.WayTo(Index: Integer): TArray<string>;
@@ -506,15 +421,15 @@ begin
   while Each >= 0 do
   begin
     Inc(Length);
-    Each := Blocks[Each].From;
+    Each := Ways[Each].From;
   end;
   SetLength(Result, Length);
   while Index >= 0 do
   begin
     Dec(Length);
-    Result[Length] := Format('%s at $%s', [Names[Blocks[Index].Kind],
-      LowerCase(HexStr(Blocks[Index].Address, 12))]);
-    Index := Blocks[Index].From;
+    Result[Length] := Format('%s at $%s', [Names[Nodes[Index].Group],
+      LowerCase(HexStr(NativeUInt(Nodes[Index].Address), 12))]);
+    Index := Ways[Index].From;
   end;
   Result[0] := Nothing;
   if Index <> Unreached then
@@ -529,25 +444,26 @@ end;
 function TWhys.WaysTo(const Name: string): TWays;
 var
   Places: TDictionary<Integer, Integer>; // in Result, by way
-  Each: TReached;
-  Place: Integer;
+  Index, Place: Integer;
+  Kind: string;
 begin
   Result := nil;
   Places := TDictionary<Integer, Integer>.Create;
-  for Each in Blocks do
+  for Index := 0 to Count - 1 do
   begin
-    if not SameText(Names[Each.Kind], Name) and not Names[Each.Kind].EndsWith('.' + Name, True) then
+    Kind := Names[Nodes[Index].Group];
+    if not SameText(Kind, Name) and not Kind.EndsWith('.' + Name, True) then
       Continue;
-    if not Places.TryGetValue(Each.Way, Place) then
+    if not Places.TryGetValue(Ways[Index].Way, Place) then
     begin
       Place := Length(Result);
-      Places.Add(Each.Way, Place);
+      Places.Add(Ways[Index].Way, Place);
       SetLength(Result, Place + 1);
       Result[Place] := Default(TWay);
-      Result[Place].Text := WayText(Each.Way);
+      Result[Place].Text := WayText(Ways[Index].Way);
     end;
     Inc(Result[Place].Blocks);
-    Inc(Result[Place].Bytes, Each.Limit - Each.Address);
+    Inc(Result[Place].Bytes, Nodes[Index].Size);
   end;
   Places.Free;
   TArrayHelper<TWay>.Sort(Result, TComparer<TWay>.Construct(ByCount));

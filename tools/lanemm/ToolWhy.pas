@@ -41,7 +41,7 @@ var
   Index: Integer;
   Link, Arrow: string;
 begin
-  Index := Whys.BlockAt[Address];
+  Index := Whys.BlockAt(Address);
   if Index < 0 then
     raise ETool.Create(ecFailed, 'no block in use lies at $%x', [Address]);
   Arrow := '';

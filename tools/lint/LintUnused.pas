@@ -20,8 +20,8 @@ uses
 
 const
   // Routines in an interface that only tests use: a root folder to read from, a name to compare; or
-  // lanemm: the place of a block by copies of its records, the symbols of a file.
-  TestRoutines = '^(OsCpuQuotaIn|OsPathStart|MessageName|DebugPlaceIn|ElfResolveIn|Shelve(Span|Heap|End))$';
+  // lanemm: the place of a block by copies of its records, the symbols of a file, words that point into blocks.
+  TestRoutines = '^(OsCpuQuotaIn|OsPathStart|MessageName|DebugPlaceIn|ElfResolveIn|RetainersSee(Node)?|Shelve(Span|Heap|End))$';
   // Routines in an interface that an inline routine of the same unit calls.
   InlineParts = '^(Fence|ArenaSpanSlow|BlockSpanOfSlice|Debug(PlaceFinish|Thread|Stack|Number)Slow)$';
   // What users of LaneMM name; nothing in the repository has to.
