@@ -36,7 +36,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Threads, LaneMM.Limits,
-  LaneMM.Huge, LaneMM.Purge, LaneMM.Engine, LaneMM.OsProcess, LaneMM.OsPage, LaneMM.OsThread,
+  LaneMM.Huge, LaneMM.Purge, LaneMM.Engine, LaneMM.OsProcess, LaneMM.OsThread,
   LaneMM.OsFiles, LaneMM.Text, LaneMM.SettingValues, LaneMM.SettingSources, LaneMM.StatusPage,
   LaneMM.LivePage;
 

@@ -31,7 +31,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess,
   LaneMM.OsFiles, LaneMM.Stats, LaneMM.Text, LaneMM.ReportState, LaneMM.SettingsState,
-  LaneMM.ObserveState, LaneMM.BoxFormat, LaneMM.OsPage, LaneMM.OsGroup, LaneMM.BoxState;
+  LaneMM.ObserveState, LaneMM.BoxFormat, LaneMM.OsGroup, LaneMM.BoxState;
 
 const
   // A new peak is written when it is one part in this many above the last one.
@@ -213,7 +213,7 @@ begin
   Box.ProcessId := OsProcessId;
   if SetPath(Box) and MakeFile(Box) then
   begin
-    Box.Map := OsBoxMap(@Box.Path, BoxBytes);
+    Box.Map := OsFileShare(@Box.Path, BoxBytes);
     if Box.Map = nil then
       OsFileDelete(@Box.Path);
   end;
@@ -241,10 +241,10 @@ begin
     Exit(False);
   if Box.ProcessId = OsProcessId then
     Exit(True);
-  Result := HasRoom and not OsBoxParentIs(Box.ProcessId);
+  Result := HasRoom and not OsParentIs(Box.ProcessId);
   if not Result then
     Exit;
-  OsBoxUnmap(Box.Map, BoxBytes);
+  OsFileUnmap(Box.Map, BoxBytes);
   Result := OpenBox(Box);
 end;
 
@@ -304,7 +304,7 @@ begin
     WriteState(Box^);
   if not OsMayUnload and (IsGone or (Code <> 0)) then
     Exit; // mapped: another thread may just keep an event
-  OsBoxUnmap(Box^.Map, BoxBytes);
+  OsFileUnmap(Box^.Map, BoxBytes);
   if Code = 0 then
     OsFileDelete(@Box^.Path);
 end;

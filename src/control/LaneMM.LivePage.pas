@@ -37,7 +37,7 @@ procedure LivePageWrite;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsPage,
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess,
   LaneMM.Stats, LaneMM.Version;
 
 type

@@ -29,7 +29,7 @@ implementation
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsThread,
   LaneMM.Lock, LaneMM.Heap, LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.DebugState,
-  LaneMM.LeaksState, LaneMM.Watch, LaneMM.StatusPage, LaneMM.OsPage, LaneMM.LivePage, LaneMM.Verbs;
+  LaneMM.LeaksState, LaneMM.Watch, LaneMM.StatusPage, LaneMM.LivePage, LaneMM.Verbs;
 
 // ---------------------------------------------------------------------------- safe moments
 

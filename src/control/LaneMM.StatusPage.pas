@@ -1,7 +1,7 @@
 /// The status page as data: what a process shows of itself to tools outside of it, and the mailbox.
 //
 // Owns:       nothing; the page belongs to LaneMM.LivePage, the mailbox to LaneMM.Mailbox.
-// Invariants: one page of 4,096 bytes, a segment of shared memory without a key, see LaneMM.OsPage;
+// Invariants: one page of 4,096 bytes, a segment of shared memory, see LaneMM.OsProcess;
 //             little-endian. Head is constant from the moment when Magic is there.
 //             Totals obey a sequence lock: Sequence is odd while they are written; a reader takes
 //             them as valid if it read the same even number before and after them.

@@ -160,6 +160,8 @@ end;
 
 // Reports an access that the system refused: with all bytes of the instruction, if they are known.
 procedure TellRefused(const Fault: TFault; Block: PDebugBlock);
+const
+  Accesses: array[Boolean] of TFaultAccess = (faWrite, faRead);
 var
   Finding: TFinding;
   Scene: TScene;
@@ -169,11 +171,16 @@ begin
   FindingFrom(Finding, evGuard, GuardMessage(Fault, Block), Block);
   Finding.Address := Fault.Address;
   Finding.Access := Fault.Access;
-  if SceneOpen(Fault, Scene, Item) and SceneFindAccess(Scene, Item, Fault.Address, First) then
+  if SceneOpen(Fault, Scene, Item) and Item.HasOperand then
   begin
-    Finding.Address := First;
-    Finding.AccessSize := Item.Access;
-    NoteClass(Scene, Item, Finding);
+    if A64IsHere then
+      Finding.Access := Accesses[Item.IsRead];
+    if SceneFindAccess(Scene, Item, Fault.Address, First) then
+    begin
+      Finding.Address := First;
+      Finding.AccessSize := Item.Access;
+      NoteClass(Scene, Item, Finding);
+    end;
   end;
   ReportFault(Fault, Finding);
 end;

@@ -101,10 +101,12 @@ const
 begin
   Item.Target := Word and 31;
   Item.Operand.Base := Word shr 5 and 31;
-  if IsLoad(Word) then
+  Item.IsRead := IsLoad(Word);
+  if Item.IsRead then
     Item.Writes := RegisterBit(Item.Target);
   if Word and $3B000000 = $18000000 then
   begin
+    Item.IsRead := True;
     Item.Writes := RegisterBit(Item.Target);
     Item.Operand.Base := NoRegister;
     Item.Operand.Offset := NativeInt(Code) + Signed(Word, 5, 19) * 4;
@@ -113,7 +115,7 @@ begin
     ReadSingle(Word, Item)
   else
   begin
-    if IsLoad(Word) then
+    if Item.IsRead then
       Item.Writes := Item.Writes or RegisterBit(Word shr 10 and 31);
     if Word and PairMask = Pair then
       Item.Operand.Offset := Signed(Word, 15, 7) * 8

@@ -41,6 +41,7 @@ type
     Target: Byte;           //< owner   register, see TInstructionKind
     Operand: TOperand;      //< owner   likewise
     HasOperand: Boolean;    //< owner   it accesses the memory at Operand
+    IsRead: Boolean;        //< owner   AArch64: and reads it
     Access: Byte;           //< owner   bytes there; 0: unknown
     Parts: TRegisterSet;    //< owner   the addresses that it accesses are made of these
     Writes: TRegisterSet;   //< owner   it may change these, never fewer than it does

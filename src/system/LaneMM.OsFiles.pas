@@ -59,8 +59,12 @@ function OsFileWrite(Handle: TOsFile; Buffer: Pointer; Size: NativeUInt): Boolea
 procedure OsKeepStandardError;
 /// Maps a file for reading until OsFileUnmap. Nil when it is empty or cannot be opened.
 function OsFileMap(Path: PAnsiChar; out Size: NativeUInt): PByte;
-/// Releases a mapping of OsFileMap.
-procedure OsFileUnmap(P: PByte; Size: NativeUInt);
+/// Maps the first Size bytes of a file of this user for reading and writing, shared with the file:
+/// what is stored stays in it however the process ends. Follows no link. Nil where the system
+/// refuses. The caller owns the memory until OsFileUnmap.
+function OsFileShare(Path: PAnsiChar; Size: NativeUInt): Pointer;
+/// Releases a mapping of OsFileMap or OsFileShare.
+procedure OsFileUnmap(P: Pointer; Size: NativeUInt);
 
 /// Stores the absolute path of a folder, without links, in Buffer, ended by #0; returns its
 /// length, 0 if there is no such folder.

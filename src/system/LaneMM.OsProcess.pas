@@ -1,9 +1,14 @@
-/// The process as the system sees it: its mappings, its threads, its rights.
+/// The process as the system sees it: its mappings, its threads, its rights, its status page.
 //
 // Owns:       nothing.
-// Invariants: as LaneMM.Os: no routine changes errno or allocates.
+// Invariants: as LaneMM.Os: no routine changes errno or allocates. The status page is a segment of
+//             shared memory without a key (shmget). It was marked for removal as soon as it was
+//             mapped, so it goes with the last process that maps it, however that ends; on Linux
+//             others map it until then, by its number, which /proc/PID/maps shows. It needs no file
+//             number.
 // Callers:    any thread.
-// Source:     Linux: man-pages 5 (proc); Windows: learn.microsoft.com.
+// Source:     Linux: man-pages 5 (proc), 2 (shmget, shmop, shmctl with IPC_INFO, futex, prctl);
+//             Windows: learn.microsoft.com.
 unit LaneMM.OsProcess;
 
 {$I ../LaneMM.inc}
@@ -11,7 +16,7 @@ unit LaneMM.OsProcess;
 interface
 
 uses
-  LaneMM.Os;
+  LaneMM.Layout, LaneMM.Os;
 
 type
   /// Visits a mapping. Context is the caller's.
@@ -39,6 +44,21 @@ function OsTouched(var First: PByte; Limit: PByte): PByte;
 procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
 /// Returns the number of threads of the process, LaneMM's own included.
 function OsThreadCount: NativeUInt;
+/// Returns whether Parent is the process that has started this one, and still runs.
+function OsParentIs(Parent: Cardinal): Boolean;
+
+/// Returns whether the user who started the process may look at it, as the system sees it: not a
+/// process with more rights than that user, nor one that has forbidden it.
+function OsPageIsAllowed: Boolean;
+/// Maps a new page, zeros, for this user alone. In place of the page at Place, unless that is nil.
+/// A child process shares it; it ends with exec. Nil when the system refuses, has no such pages, or
+/// half of those that it can have are in use: the rest is left to others.
+function OsPageMap(Place: Pointer; Size: NativeUInt): Pointer;
+/// Unmaps it.
+procedure OsPageUnmap(P: Pointer);
+/// Parks the thread while the low 32 bits of Word, on the page, are Expected, until any process
+/// that has the page wakes it; may return early.
+procedure OsPageWait(var Word: TAtomicWord; Expected: Cardinal);
 
 implementation
 

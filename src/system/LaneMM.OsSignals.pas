@@ -41,7 +41,7 @@ procedure OsSignalSendTo(Thread, Signal: Cardinal);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess;
+  LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.CopyPages;
 
 type
   // What handled a signal.
@@ -56,7 +56,7 @@ type
   TSignals = record
     Before: TFaultsBefore; //< racy    the fault handlers before LaneMM's; written before it is set.
                            //  A fault at that moment may reach the previous or the new one
-    Links: Pointer;        //< racy    Linux: see OsFaultWatch; nil: none yet, which is looked for
+    Links: PCopyPage;      //< racy    Linux: see OsFaultWatch; nil: none yet, which is looked for
                            //  once more
   end;
 

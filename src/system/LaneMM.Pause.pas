@@ -38,7 +38,7 @@ type
     Answers: TAtomicWord; //< shared  threads that have received it; Windows: paused threads
     Stacks: Pointer;      //< const   their stack pointers; written before the first signal.
                           //  Windows: the paused threads, owner
-    Cookie: NativeUInt;   //< owner   Windows: see HoldLoader
+    Cookie: NativeUInt;   //< owner   Windows: of the lock of the system's loader
   end;
 
 var
