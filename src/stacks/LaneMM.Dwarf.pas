@@ -92,6 +92,7 @@ type
     Code: TDwarfCursor;
     Row: TRow;       // the registers of the line program
     LastRow: TRow;   // the last row, which holds from its address on
+    Gap: TRow;       // the first row without a line after it, if IsValid
   end;
 
 // ---------------------------------------------------------------------------- numbers
@@ -324,8 +325,36 @@ begin
   end;
 end;
 
+// Ends the last row where code without a line began.
+procedure EndRowAtGap(var Reading: TReading);
+var
+  Row: TRow;
+begin
+  if not Reading.Gap.IsValid then
+    Exit;
+  Row := Reading.Row;
+  Reading.Row := Reading.Gap;
+  EndRow(Reading);
+  Reading.LastRow := Reading.Gap;
+  Reading.Row := Row;
+  Reading.Gap.IsValid := False;
+end;
+
+// Free Pascal gives the code that handles exceptions no line: between two rows of one line it is of
+// that line.
 procedure AddRow(var Reading: TReading);
 begin
+  if (Reading.Row.Line = 0) and Reading.LastRow.IsValid and (Reading.LastRow.Line > 0) then
+  begin
+    if not Reading.Gap.IsValid then
+      Reading.Gap := Reading.Row;
+    Reading.Gap.IsValid := True;
+    Exit;
+  end;
+  if (Reading.Row.Line <> Reading.LastRow.Line)
+    or (Reading.Row.FileIndex <> Reading.LastRow.FileIndex) then
+    EndRowAtGap(Reading);
+  Reading.Gap.IsValid := False;
   EndRow(Reading);
   Reading.LastRow := Reading.Row;
   Reading.LastRow.IsValid := True;
@@ -337,6 +366,7 @@ begin
   Reading.Row.FileIndex := 1;
   Reading.Row.Line := 1;
   Reading.LastRow := Default(TRow);
+  Reading.Gap := Default(TRow);
 end;
 
 // ---------------------------------------------------------------------------- the program
@@ -356,6 +386,7 @@ begin
   case DwarfReadFixed(Reading.Code, 1) of
     EndSequence:
       begin
+        EndRowAtGap(Reading);
         EndRow(Reading);
         StartSequence(Reading);
       end;

@@ -17,6 +17,7 @@ type
     procedure SpoiltMemoryIsReported(const Settings: string; Count: Integer);
   published
     procedure ReportIsCompleteInTheFileThatTheScreenIsSentTo;
+    procedure BlockThatAnExceptionLeavesHasItsLine;
     procedure FullLogLeavesTheScreen;
     procedure FullScreenLeavesTheLog;
     procedure ProgramGoesOnWhenNothingTakesTheReport;
@@ -75,6 +76,18 @@ begin
   IsComplete(Program_.Errors);
   AssertEquals('the log', Program_.Written(LogSuffix),
     Program_.Errors.Replace('caught'#10, '').Replace('ended'#10, ''));
+end;
+
+// The overrun is detected when the exception has left the main block, in code without a line.
+procedure TReportsTests.BlockThatAnExceptionLeavesHasItsLine;
+var
+  Text: string;
+begin
+  Program_.Run('debug', ['exception']);
+  Text := Program_.Errors;
+  Text := Copy(Text, Pos(BehindLine, Text));
+  Text := Copy(Text, Pos('  Detected at', Text));
+  Has('  main  DamagedEnd.lpr:', Copy(Text, 1, 200));
 end;
 
 procedure TReportsTests.FullLogLeavesTheScreen;
