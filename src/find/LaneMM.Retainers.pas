@@ -42,7 +42,8 @@ type
     First: Cardinal;      //< the first node found on this path
     Count: NativeUInt;    //< nodes on this path
     Bytes: NativeUInt;    //< their bytes
-    Container: Cardinal;  //< group of a container that no longer counts First; 0: none
+    Container: Cardinal;  //< group of a container that no longer counts First; 0: none. Its nodes
+                          //  alone: what they retain is on the path without one
     IsCycle: Boolean;     //< the chain begins in a cycle
   end;
 
@@ -71,6 +72,10 @@ procedure RetainersMark(var Snapshot: TSnapshot; First, Limit: NativeUInt; State
 /// may be. Sets State in what the nodes that have it lead to so; False, and nothing changes, if no
 /// node counts any more. The words from which the marks began are the caller's to mark again.
 function RetainersPack(var Snapshot: TSnapshot; State: TNodeState): Boolean;
+/// Returns the blocks of a path and their bytes as a tree of retainers shows them: items that no
+/// container counts any more, which have a path of their own, are at the one of their group.
+procedure RetainersSumPath(const Retainers: TRetainers; Number: Cardinal; out Count,
+  Bytes: NativeUInt);
 /// RetainersMark for what one word points to, any number.
 procedure RetainersMarkWord(var Snapshot: TSnapshot; Word: NativeUInt; State: TNodeState);
 /// Calls See for each node that a word from First up to Limit points into.
@@ -296,6 +301,18 @@ begin
   Result := AddPath(Retainers, Sought);
 end;
 
+// Returns the path of a stale item as one of its group at the start of a chain.
+function PathOutside(var Retainers: TRetainers; const Path: TRetainerPath): Cardinal;
+var
+  Plain: TRetainerPath;
+begin
+  Plain := Default(TRetainerPath);
+  Plain.Parent := Path.Parent;
+  Plain.Group := Path.Group;
+  Plain.IsCycle := Path.IsCycle;
+  Result := FindPath(Retainers, Plain);
+end;
+
 // Sets the path of a node, from that of its retainer.
 procedure SetPath(var Retainers: TRetainers; const Snapshot: TSnapshot; Index: Cardinal);
 var
@@ -309,11 +326,16 @@ begin
   Path := Default(TRetainerPath);
   if Retainer <> NoNode then
     Path.Parent := Snapshot.Nodes[Retainer].Path;
+  if Retainers.Paths[Path.Parent].Container <> 0 then
+    Path.Parent := PathOutside(Retainers, Retainers.Paths[Path.Parent]);
   Parent := Retainers.Paths + Path.Parent;
   Path.Group := Node^.Group;
   Path.IsCycle := (Node^.Entry = neCycle) or Parent^.IsCycle;
   if Node^.Entry = neStale then
+  begin
+    PathOutside(Retainers, Path);
     Path.Container := Snapshot.Nodes[Node^.Retainer].Group;
+  end;
   if (Path.Parent <> NoPath)
     and ((Parent^.Group = Path.Group) or (Parent^.Depth = PathDepth)) then
     Node^.Path := Path.Parent // a chain of blocks of one group is one link
@@ -323,6 +345,35 @@ begin
   Inc(Retainers.Paths[Node^.Path].Bytes, Node^.Size);
   if Retainers.Paths[Node^.Path].First = NoNode then
     Retainers.Paths[Node^.Path].First := Index;
+end;
+
+procedure RetainersSumPath(const Retainers: TRetainers; Number: Cardinal; out Count,
+  Bytes: NativeUInt);
+var
+  Path, Other: PRetainerPath;
+begin
+  Path := Retainers.Paths + Number;
+  Count := Path^.Count;
+  Bytes := Path^.Bytes;
+  if Path^.Container <> 0 then
+  begin
+    Count := 0;
+    Bytes := 0;
+  end
+  else if Path^.Parent = NoPath then
+  begin
+    Other := Retainers.Paths + Retainers.Paths[NoPath].Child;
+    while Other <> Retainers.Paths do
+    begin
+      if (Other^.Container <> 0) and (Other^.Group = Path^.Group)
+        and (Other^.IsCycle = Path^.IsCycle) then
+      begin
+        Inc(Count, Other^.Count);
+        Inc(Bytes, Other^.Bytes);
+      end;
+      Other := Retainers.Paths + Other^.Sibling;
+    end;
+  end;
 end;
 
 // ---------------------------------------------------------------------------- the search

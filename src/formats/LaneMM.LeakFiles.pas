@@ -265,16 +265,18 @@ procedure AddJsonTree(var Text: TText; const List: TLeakList);
 var
   Index: NativeInt;
   Path: PRetainerPath;
+  Count, Bytes: NativeUInt;
 begin
   JsonOpen(Text, 'retainerTree', '[');
   for Index := NoPath + 1 to NativeInt(List.Retainers.PathCount) - 1 do
   begin
     Path := List.Retainers.Paths + Index;
+    RetainersSumPath(List.Retainers, Index, Count, Bytes);
     JsonOpenItem(Text);
     JsonAddNumber(Text, 'parent', Path^.Parent);
     JsonAddNumber(Text, 'group', Path^.Group);
-    JsonAddNumber(Text, 'blocks', Path^.Count);
-    JsonAddNumber(Text, 'bytes', Path^.Bytes);
+    JsonAddNumber(Text, 'blocks', Count);
+    JsonAddNumber(Text, 'bytes', Bytes);
     JsonAddFlag(Text, 'cycle', Path^.IsCycle);
     TextAdd(Text, '}');
   end;

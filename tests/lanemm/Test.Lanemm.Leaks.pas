@@ -311,7 +311,7 @@ procedure TLeakTests.WithoutANoteOfLinesThatIsSaid;
 begin
   StartAndStop('./Planted leak', '');
   CallWell(Format('report %d leaks', [Planted.Id]));
-  Has('Nothing notes where they were allocated: LANEMM=stacks', Printed);
+  Has('Where they were allocated is not recorded: LANEMM=stacks', Printed);
 end;
 
 procedure TLeakTests.ItemsBehindTheCountOfAListAreNoReferences;

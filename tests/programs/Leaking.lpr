@@ -259,6 +259,25 @@ begin
   Generic.Count := 6;
 end;
 
+// Owners that a list no longer counts, and others that were lost, each with one that it retains.
+procedure LeakStaleOwners;
+var
+  List: Classes.TFPList;
+  Owner: TFoo;
+  Index: Integer;
+begin
+  List := Classes.TFPList.Create;
+  for Index := 0 to 12 do
+  begin
+    Owner := TOwner1.Create;
+    Owner.Next := TOwner2.Create;
+    if Index < 10 then
+      List.Add(Owner);
+  end;
+  for Index := 9 downto 6 do
+    List.Delete(Index);
+end;
+
 // All items count, though they lie behind twice the size of those of Classes.TFPList.
 // In packed records, and in an array of arrays.
 procedure LeakPacked;
@@ -571,11 +590,12 @@ type
   end;
 
 const
-  Plans: array[0..34] of TPlan = (
+  Plans: array[0..35] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'array-sizes'; Run: LeakArraysOfSizes), (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
-    (Name: 'own-list'; Run: LeakOwnList), (Name: 'stale'; Run: LeakStale), (Name: 'cycle'; Run: LeakCycle), (Name: 'chain'; Run: LeakChain),
+    (Name: 'own-list'; Run: LeakOwnList), (Name: 'stale'; Run: LeakStale), (Name: 'stale-owners'; Run: LeakStaleOwners),
+    (Name: 'cycle'; Run: LeakCycle), (Name: 'chain'; Run: LeakChain),
     (Name: 'ring'; Run: LeakRing), (Name: 'data-ring'; Run: LeakDataRing),
     (Name: 'threads'; Run: LeakAcrossThreads), (Name: 'empty'; Run: LeakEmpty),
     (Name: 'grow-empty'; Run: GrowByEmpty), (Name: 'secret'; Run: LeakSecret),

@@ -56,7 +56,7 @@ type
   end;
 
 /// Returns the indexes of the chains with this parent, most retained bytes first, without those that
-/// retain less than Least.
+/// retain less than Least, or have and retain no block.
 function ChainsBelow(const Leaks: TLeaks; Parent: Integer; Least: UInt64 = 0): TArray<Integer>;
 /// Returns the indexes of the places of a group, most bytes first.
 function PlacesOf(const Leaks: TLeaks; Group: Integer): TArray<Integer>;
@@ -329,6 +329,7 @@ procedure TLook.FindChains;
 var
   Retainers: TRetainers;
   Index: Integer;
+  Blocks, Bytes: NativeUInt;
   Chain: TLeakChain;
 begin
   Snapshot.Groups := Pointer(Kinds);
@@ -341,8 +342,9 @@ begin
     Chain.Parent := Retainers.Paths[Index + 1].Parent;
     Chain.Group := Retainers.Paths[Index + 1].Group;
     Chain.IsCycle := Retainers.Paths[Index + 1].IsCycle;
-    Chain.Blocks := Retainers.Paths[Index + 1].Count;
-    Chain.Bytes := Retainers.Paths[Index + 1].Bytes;
+    RetainersSumPath(Retainers, Index + 1, Blocks, Bytes);
+    Chain.Blocks := Blocks;
+    Chain.Bytes := Bytes;
     Inc(Chain.Retained, Chain.Bytes);
     Leaks.Chains[Index] := Chain;
     if Chain.Parent > 0 then
@@ -375,7 +377,8 @@ var
 begin
   Result := nil;
   for Index := 0 to High(Leaks.Chains) do
-    if (Leaks.Chains[Index].Parent = Parent) and (Leaks.Chains[Index].Retained >= Least) then
+    if (Leaks.Chains[Index].Parent = Parent) and (Leaks.Chains[Index].Retained >= Least)
+      and (Leaks.Chains[Index].Blocks + Leaks.Chains[Index].Retained > 0) then
     begin
       Place := Length(Result);
       while (Place > 0)

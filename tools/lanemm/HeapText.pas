@@ -244,8 +244,8 @@ begin
   if Leaks.Regions <> nil then
     WriteGroups(Leaks.Regions, 'leaks in region', Most);
   if Leaks.Places = nil then
-    WriteLn('Nothing notes where they were allocated: LANEMM=stacks at the start, or'
-      + ' `lanemm do PID stacks` for blocks from then on, does.');
+    WriteLn('Where they were allocated is not recorded: LANEMM=stacks at the start, or'
+      + ' `lanemm do PID stacks` for blocks from then on, records it.');
 end;
 
 procedure WriteHolders(Image: THeapImage; const Place: TPlace);
@@ -329,8 +329,8 @@ begin
   WriteStack(Places, 'allocated' + Format(Threads[Place.HasDebug], [Place.Debug.AllocThread]), Allocated);
   WriteStack(Places, 'freed' + Format(Threads[Place.HasDebug], [Place.Debug.FreeThread]), Freed);
   if Allocated < 0 then
-    WriteLn('Nothing notes where it was allocated: LANEMM=stacks at the start does, and LANEMM=debug'
-      + ' where it was freed, too.');
+    WriteLn('Where it was allocated is not recorded: LANEMM=stacks at the start records it, and'
+      + ' LANEMM=debug also where it was freed.');
   Places.Free;
 end;
 
