@@ -226,11 +226,6 @@ begin
   FastMM_ScanDebugBlocksForCorruption;
 end;
 
-function GetCurrentAllocationGroup: Cardinal;
-begin
-  Result := LaneMM_CurrentGroup;
-end;
-
 procedure PushAllocationGroup(NewCurrentAllocationGroup: Cardinal);
 begin
   LaneMM_BeginGroup(NewCurrentAllocationGroup);
@@ -374,24 +369,6 @@ end;
 
 // ---------------------------------------------------------------------------- variables
 
-function GetScanBeforeEveryOperation: Boolean;
-begin
-  Result := LaneMM_Settings.Values[opCheck] = 1;
-end;
-
-procedure SetScanBeforeEveryOperation(Value: Boolean);
-begin
-  SetChecksAlways(Value);
-end;
-
-function GetReportMemoryLeaksOnShutdown: Boolean;
-begin
-  Result := LaneMM_Settings.Values[opLeaks] <> 0;
-end;
-
-procedure SetReportMemoryLeaksOnShutdown(Value: Boolean);
-begin
-  SetReportsLeaks(Value);
-end;
+{$I LaneMM.Compat.Properties.inc}
 
 end.

@@ -711,10 +711,7 @@ end;
 
 // ---------------------------------------------------------------------------- variables
 
-function GetCurrentAllocationGroup: Cardinal;
-begin
-  Result := LaneMM_CurrentGroup;
-end;
+{$I LaneMM.Compat.Properties.inc}
 
 procedure SetCurrentAllocationGroup(Group: Cardinal);
 begin
@@ -734,16 +731,6 @@ end;
 procedure SetDebugBreakAllocationNumber(Number: Cardinal);
 begin
   SetNumber('break=', Number);
-end;
-
-function GetScanBeforeEveryOperation: Boolean;
-begin
-  Result := LaneMM_Settings.Values[opCheck] = 1;
-end;
-
-procedure SetScanBeforeEveryOperation(Value: Boolean);
-begin
-  SetChecksAlways(Value);
 end;
 
 function GetOutputDebugStringEvents: TFastMM_MemoryManagerEventTypeSet;
@@ -784,16 +771,6 @@ end;
 procedure SetConvertStackTraceToText(Handler: TFastMM_ConvertStackTraceToText);
 begin
   SetStackTextHandler(Handler);
-end;
-
-function GetReportMemoryLeaksOnShutdown: Boolean;
-begin
-  Result := LaneMM_Settings.Values[opLeaks] <> 0;
-end;
-
-procedure SetReportMemoryLeaksOnShutdown(Value: Boolean);
-begin
-  SetReportsLeaks(Value);
 end;
 
 end.

@@ -28,7 +28,7 @@ function UsageWrite(const FileName: UnicodeString; const Request: TUsageRequest)
 implementation
 
 uses
-  LaneMM, LaneMM.Os, LaneMM.OsProcess, LaneMM.Text, LaneMM.ReportHead;
+  LaneMM, LaneMM.Os, LaneMM.Text, LaneMM.ReportHead;
 
 const
   MostKinds = 16384;
@@ -176,9 +176,7 @@ var
 begin
   if not TextOpen(Line, OsPageSize) then
     Exit;
-  HeadAddTime(Line, OsUnixSeconds);
-  TextAdd(Line, ', ');
-  HeadAddCommand(Line);
+  HeadAddMoment(Line);
   TextAdd(Line, #0);
   WriteLn(Target, PAnsiChar(Line.Start));
   TextClose(Line);

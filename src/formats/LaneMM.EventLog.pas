@@ -18,10 +18,10 @@ function EventLogWrite: Boolean;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Events,
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Events,
   LaneMM.LogFile, LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceTable,
   LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Advice,
-  LaneMM.CallSites, LaneMM.CallTree, LaneMM.Growth, LaneMM.Version;
+  LaneMM.CallSites, LaneMM.CallTree, LaneMM.Growth;
 
 const
   TextLimit = 4 shl 20;
@@ -490,15 +490,6 @@ begin
       LoadAcquire(Observe.SitesLost));
 end;
 
-procedure AddHead(var Text: TText);
-begin
-  TextAddForm(Text, 'LaneMM event log of process %u, version ' + ThisVersion + ', ', OsProcessId);
-  HeadAddTime(Text, OsUnixSeconds);
-  TextAdd(Text, ', ');
-  HeadAddCommand(Text);
-  TextAdd(Text, LineEnd);
-end;
-
 // ---------------------------------------------------------------------------- all
 
 procedure AddScreenLines(var Screen: TText; const Log: TLog; const List: TList);
@@ -515,7 +506,7 @@ end;
 
 function WriteLog(const Log: TLog; var Text, Screen, Path: TText): Boolean;
 begin
-  AddHead(Text);
+  HeadAddTitle(Text, 'event log');
   AddList(Text, Log, Log.Contention, 'Contention: ');
   AddList(Text, Log, Log.Growths, 'Growth: ');
   AddNotes(Text, Log);

@@ -37,7 +37,7 @@ function HeapReportWrite(Report: THeapReport): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.Stats, LaneMM.Events,
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Stats, LaneMM.Events,
   LaneMM.LogFile, LaneMM.ReportHead, LaneMM.SettingsState, LaneMM.BacktraceText,
   LaneMM.Advice, LaneMM.CallTree, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.SampledClasses,
   LaneMM.Samples, LaneMM.ProfileData;
@@ -391,15 +391,6 @@ begin
       AddSize(Text, Index, Statuses);
 end;
 
-procedure AddHead(var Text: TText);
-begin
-  TextAddForm(Text, 'LaneMM heap report of process %u, ', OsProcessId);
-  HeadAddTime(Text, OsUnixSeconds);
-  TextAdd(Text, ', ');
-  HeadAddCommand(Text);
-  TextAdd(Text, LineEnd);
-end;
-
 // Writes Text to the log, and its first lines to stderr; all where there is no log.
 function WriteText(const Text: TText): Boolean;
 var
@@ -448,7 +439,7 @@ var
   Text: TText;
 begin
   Result := TextOpen(Text, TextLimit);
-  AddHead(Text);
+  HeadAddTitle(Text, 'heap report');
   Result := Result and HeapReportAdd(Text, Report) and WriteText(Text);
   TextClose(Text);
 end;

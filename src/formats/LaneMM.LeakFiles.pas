@@ -112,22 +112,21 @@ end;
 procedure AddJsonFrame(var Text: TText; const List: TLeakList; Return: NativeUInt);
 var
   Symbol: PSymbol;
-  Routine: TText;
+  Place: TText;
   Name: TPath;
 begin
   Symbol := SymbolsFind(List.Symbolizer.Symbols, Return);
   JsonOpenItem(Text);
   JsonAddNumber(Text, 'address', SymbolsReturn(List.Symbolizer.Symbols, Return));
+  TextOpenAt(Place, @Name, SizeOf(Name));
   if (Symbol <> nil) and (Symbol^.Routine <> nil) then
   begin
-    TextOpenAt(Routine, @Name, SizeOf(Name));
-    SymbolAddRoutine(Routine, Symbol);
+    SymbolAddRoutine(Place, Symbol);
     JsonAddText(Text, 'routine', @Name);
   end
   else if (Symbol <> nil) and (Symbol^.Module <> nil) then
   begin
-    TextOpenAt(Routine, @Name, SizeOf(Name));
-    SymbolAddOffset(Routine, Symbol);
+    SymbolAddOffset(Place, Symbol);
     JsonAddText(Text, 'module', @Name);
   end;
   if (Symbol <> nil) and (Symbol^.Line > 0) then

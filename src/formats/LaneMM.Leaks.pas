@@ -85,22 +85,17 @@ type
   TAddFormat = procedure(var Text: TText; const List: TLeakList);
 
 // Writes the report to a file in the folder of the log, or to stderr if there is none.
-procedure WriteFile(const List: TLeakList; Add: TAddFormat; const Extension: ShortString);
+procedure WriteFile(const List: TLeakList; Add: TAddFormat; Extension: PAnsiChar);
 const
   FileLimit = 256 shl 20;
-  FileName: ShortString = '_MemoryManager_Leaks.';
 var
   Text, Path: TText;
-  Number, Suffix: ShortString;
 begin
-  Str(UInt64(OsProcessId), Number);
-  Suffix := FileName + Number;
-  Suffix := Suffix + Extension;
   Path := Default(TText); // it is closed also where it is not opened
   if TextOpen(Text, FileLimit) and TextOpen(Path, OsPageSize) then
   begin
     Add(Text, List);
-    if not LogFileCreate(Text, Suffix, Path) then
+    if not LogFileCreate(Text, LogFileSuffix('Leaks', 0, Extension), Path) then
       TextWrite(Text, OsStandardError);
   end;
   TextClose(Path);

@@ -58,31 +58,6 @@ begin
     or IsSet(opSpeedscope) or IsSet(opHtml) or IsSet(opJson));
 end;
 
-procedure Add(var Suffix: ShortString; Part: PAnsiChar);
-begin
-  while Part^ <> #0 do
-  begin
-    Suffix := Suffix + Part^;
-    Inc(Part);
-  end;
-end;
-
-function Suffix(Name, Extension: PAnsiChar; Number: NativeUInt): ShortString;
-var
-  Digits: ShortString;
-begin
-  Result := '';
-  Add(Result, '_MemoryManager_');
-  Add(Result, Name);
-  Str(UInt64(OsProcessId), Digits);
-  Add(Result, '.');
-  Result := Result + Digits;
-  Str(UInt64(Number), Digits);
-  Add(Result, '.');
-  Result := Result + Digits;
-  Add(Result, Extension);
-end;
-
 // Deletes the files of older reports beside Path, which ends with Written: those which the setting
 // does not keep, down to the first that is missing.
 procedure DeleteOlder(var Path: TText; const Written: ShortString; Name, Extension: PAnsiChar;
@@ -96,7 +71,7 @@ begin
   while Number > Settings.Values[opKeep] do
   begin
     Path.Length := Start;
-    TextAdd(Path, Suffix(Name, Extension, Number - Settings.Values[opKeep]));
+    TextAdd(Path, LogFileSuffix(Name, Number - Settings.Values[opKeep], Extension));
     TextAdd(Path, #0);
     if not OsFileDelete(Path.Start) then
       Exit;
@@ -112,7 +87,7 @@ var
   Ending: ShortString;
   IsWritten: Boolean;
 begin
-  Ending := Suffix(Name, Extension, Report.Number);
+  Ending := LogFileSuffix(Name, Report.Number, Extension);
   IsWritten := TextOpen(Path, OsPageSize) and LogFileCreate(Text, Ending, Path);
   if not (IsWritten and Report.IsQuiet) then
     TextSay(Outcomes[IsWritten], Path.Start, '');

@@ -27,6 +27,9 @@ function LogFileAppend(const Text: TText; const Suffix: ShortString; var Path: T
 /// LogFileAppend. Replaces a regular file of the same user.
 /// A line on stderr names a file whose text was cut.
 function LogFileCreate(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
+/// Returns the suffix of a file of this process: Name, its number, Number unless that is 0, and
+/// Extension.
+function LogFileSuffix(Name: PAnsiChar; Number: NativeUInt; Extension: PAnsiChar): ShortString;
 /// Stores in Path, ended by #0, the path of the file that LogFileAppend tries first now. Returns
 /// False when there is none left.
 function LogFilePath(const Suffix: ShortString; var Path: TText): Boolean;
@@ -401,6 +404,18 @@ begin
   Search.Open := OsFileCreate;
   Result := Settle(Search, 0, FileNoticeBit);
   Path := Search.Path;
+end;
+
+function LogFileSuffix(Name: PAnsiChar; Number: NativeUInt; Extension: PAnsiChar): ShortString;
+var
+  Text: TText;
+begin
+  TextOpenAt(Text, @Result[1], High(Byte));
+  TextAddForm(Text, '_MemoryManager_%s.%u', NativeUInt(Name), OsProcessId);
+  if Number > 0 then
+    TextAddForm(Text, '.%u', Number);
+  TextAddChars(Text, Extension);
+  Result[0] := AnsiChar(Text.Length);
 end;
 
 function LogFilePath(const Suffix: ShortString; var Path: TText): Boolean;

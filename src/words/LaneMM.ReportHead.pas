@@ -22,11 +22,12 @@ procedure HeadAddJson(var Text: TText);
 /// Adds the same for files without a place for each:
 /// `./program x, process 1588, version 1.0.0, 2026-11-22 14:08:01 UTC`.
 procedure HeadAddLine(var Text: TText);
+/// Adds a line with the same for a text that is no event, Title: `event log`.
+procedure HeadAddTitle(var Text: TText; Title: PAnsiChar);
+/// Adds the time and the command line.
+procedure HeadAddMoment(var Text: TText);
 /// Adds a time, in seconds since 1970: `2026-11-22 14:08:01 UTC`.
 procedure HeadAddTime(var Text: TText; Seconds: UInt64);
-/// Adds the command line of the process, cut to 200 bytes, and to the program alone where
-/// Report.HidesContents is set. Control characters become `?`.
-procedure HeadAddCommand(var Text: TText);
 
 implementation
 
@@ -90,7 +91,9 @@ begin
     Rest div 60 mod 60, Rest mod 60);
 end;
 
-procedure HeadAddCommand(var Text: TText);
+// Adds the command line of the process, cut to 200 bytes, and to the program alone where
+// Report.HidesContents is set. Control characters become `?`.
+procedure AddCommand(var Text: TText);
 const
   Most = 200;
 var
@@ -136,17 +139,32 @@ begin
   FieldStart(Fields, fiTime);
   HeadAddTime(Fields.Values, OsUnixSeconds);
   FieldStart(Fields, fiCommand);
-  HeadAddCommand(Fields.Values);
+  AddCommand(Fields.Values);
   AddLibrary(Fields.Values);
   MessageAdd(Text, msHead, Fields);
 end;
 
 procedure HeadAddLine(var Text: TText);
 begin
-  HeadAddCommand(Text);
+  AddCommand(Text);
   AddLibrary(Text);
   TextAddForm(Text, ', process %u, version ' + ThisVersion + ', ', OsProcessId);
   HeadAddTime(Text, OsUnixSeconds);
+end;
+
+procedure HeadAddMoment(var Text: TText);
+begin
+  HeadAddTime(Text, OsUnixSeconds);
+  TextAdd(Text, ', ');
+  AddCommand(Text);
+end;
+
+procedure HeadAddTitle(var Text: TText; Title: PAnsiChar);
+begin
+  TextAddForm(Text, 'LaneMM %s of process %u, version ' + ThisVersion + ', ', NativeUInt(Title),
+    OsProcessId);
+  HeadAddMoment(Text);
+  TextAdd(Text, LineEnd);
 end;
 
 procedure HeadAddJson(var Text: TText);
@@ -160,7 +178,7 @@ begin
   JsonAddText(Text, 'program', @Characters);
   JsonAddNumber(Text, 'process', OsProcessId);
   TextOpenAt(Value, @Characters, SizeOf(Characters));
-  HeadAddCommand(Value);
+  AddCommand(Value);
   JsonAddText(Text, 'command', @Characters);
   Library_ := HeadLibrary(Characters);
   if Library_ <> nil then
