@@ -51,6 +51,13 @@ stop() {
 
 # ---------------------------------------------------------------- many requests
 
+# A code above 128 is the signal that ended it.
+ends_well() {
+  echo "its exit code is $code; it wrote:"
+  cat "$out/errors"
+  [ $code -eq 0 ]
+}
+
 storm() { # NAME COMMAND...
   name=$1
   shift
@@ -58,7 +65,7 @@ storm() { # NAME COMMAND...
   promise "$name: $count requests are answered" timeout 600 "$out/Asking" $pid "$count"
   cat "$out/log"
   stop
-  promise "$name: it goes on and ends, no block has lost its contents" test $code -eq 0
+  promise "$name: it goes on and ends, no block has lost its contents" ends_well
 }
 
 storm 'Pascal' "$out/Asked"
@@ -235,6 +242,25 @@ child=$(cat /proc/$pid/task/$pid/children)
 answers 'a child process' 0 'used ' do "${child% }" status
 answers 'its parent' 0 'used ' do $pid status
 stop
+
+# Ended at moments around that at which it starts a thread in the program, by registers that are not
+# its own.
+terminated() {
+  moment=540
+  while [ $moment -lt 780 ]; do
+    "$lanemm" do $pid status &
+    asker=$!
+    sleep "0.0$moment"
+    kill -TERM $asker
+    wait $asker
+    moment=$((moment + 4))
+  done
+  "$lanemm" do $pid status
+}
+start env "LD_PRELOAD=$preload" bash -c 'echo ready; read line; exit 0'
+promise 'a program whose lanemm is terminated answers the next one' terminated
+stop
+promise 'and ends well' ends_well
 
 # ---------------------------------------------------------------- a library that is unloaded
 

@@ -3,7 +3,8 @@
 // A thread of the process that waits in a system call is stopped, and makes three calls for lanemm
 // with other registers (man-pages 2, ptrace): mmap and mprotect for the new thread's memory, and clone,
 // by the code that the process itself has for that. Then it has its registers again, and its own call
-// goes on: the kernel restarts it as after any stop. None of its stack is used, and no signal.
+// goes on: the kernel restarts it as after any stop. None of its stack is used, and no signal. Signals
+// to lanemm wait meanwhile: if it ended, the thread would go on with registers that are not its own.
 unit ThreadStarts;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -178,10 +179,11 @@ begin
     Result := Address + UInt64(Place) - 1;
 end;
 
-// Tries it with a thread, which must wait in a system call.
-function StartBy(Thread: Integer; CallAt: UInt64; const Head: TPageHead): TThreadStart;
+// Tries it with a thread, which must wait in a system call. One that has not stopped cannot be let go:
+// it would stop later, and stand still until lanemm ends.
+function TryBy(Thread: Integer; CallAt: UInt64; const Head: TPageHead): TThreadStart;
 const
-  PatienceMs = 100;
+  PatienceMs = 10000;
   AllSignals: UInt64 = High(UInt64);
 var
   Stopped: TStopped;
@@ -205,6 +207,16 @@ begin
     Trace(SetMask, Thread, SizeOf(UInt64), NativeUInt(@Stopped.Mask));
   end;
   Trace(Detach, Thread, 0, 0);
+end;
+
+function StartBy(Thread: Integer; CallAt: UInt64; const Head: TPageHead): TThreadStart;
+var
+  All, Own: TSigSet;
+begin
+  FpSigFillSet(All);
+  FpSigProcMask(SIG_SETMASK, @All, @Own);
+  Result := TryBy(Thread, CallAt, Head);
+  FpSigProcMask(SIG_SETMASK, @Own, nil);
 end;
 
 function StartThreadIn(ProcessId: Integer; const Head: TPageHead): TThreadStart;
