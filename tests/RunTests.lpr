@@ -14,11 +14,11 @@ uses
   Test.Erase, Test.BlockNotes, Test.LockProfile, Test.Growth, Test.Recording, Test.Samples, Test.Unwind, Test.UnwindCache,
   Test.Demangle, Test.Inflate, Test.Inlined,
   {$ifdef LINUX} // of other systems the programs are built and run from here, see tests/matrix
-  Test.DebugMatrix, Test.FaultOrigin, Test.Reports, Test.LogFiles, Test.Elf, Test.EventLog, Test.Profile,
+  Test.DebugMatrix, Test.FaultOrigin, Test.CaseSuites, Test.LogFiles, Test.Elf, Test.EventLog, Test.Profile,
   Test.HeapProfile, {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)} Test.TimedReports, {$ifend}
-  Test.Leaks, Test.StarvedLeaks, Test.LimitReports, Test.BlackBox, Test.ForkedLeaks,
-  Test.DeepStacks, Test.DebugFiles, Test.Leaves, Test.CodeRanges, Test.ReportHead, Test.CompatNames, Test.Mailbox, Test.Pressure,
-  Test.Unloading, Test.KeptSymbols, Test.NodeStacks, Test.CallTree,
+  Test.Leaks, Test.StarvedLeaks, Test.BlackBox,
+  Test.DeepStacks, Test.Leaves, Test.CodeRanges, Test.ReportHead, Test.CompatNames, Test.Mailbox, Test.Pressure,
+  Test.KeptSymbols, Test.NodeStacks, Test.CallTree,
   {$endif}
   Test.Limits, Test.EngineReports, Test.ClassStates, Test.RegionCalls, Test.DebugLimits, Test.Patterns,
   Test.DebugRecords, Test.Quarantine, Test.Places, Test.FastMM5, Test.FastMM4;

@@ -2,8 +2,9 @@
 /// begins each line:
 ///
 ///   # TEXT             a comment
-///   @ NAME             begins a case, a test; NAME is the promise that it checks. The lines before the
-///                      first case are done at the start of each
+///   @ NAME             begins a case, a test; NAME is the promise that it checks. The lines at the start
+///                      of the file are done before each test of the class
+///   @ NAME on TARGET   begins one that there is on this target alone, such as x86_64-linux
 ///   has TEXT           the output has TEXT
 ///   then TEXT          it has TEXT behind what the last `has` or `then` found
 ///   together A | B     a line has both
@@ -11,13 +12,19 @@
 ///   begins TEXT        the output begins with TEXT
 ///   times N TEXT       it has TEXT so often
 ///   least N TEXT       it has TEXT at least so often
+///   is SUM N           a sum of such numbers is N
+///   between SUM A B    it is at least A and at most B
 ///   count TEXT         the number `counted` is how often it has TEXT
+///   let SUM            the number `counted` is SUM
 ///   nothing            there is no output
 ///   json PATH VALUE    it is JSON, with VALUE at PATH; `none`: there is nothing at PATH
 ///   data               from here on the output is the JSON in the page that it was
 ///   exit N             the exit code
 ///   each TEXT | TEXT   the lines that follow, up to `end` or the end of the case, for each TEXT; {each}
 ///                      is that text
+///   = NAME             begins a group of lines, which are done by `do`
+///   do NAME TEXT       does the group; {it} is TEXT there
+///   find A | B         {found} is what the output has between A and B
 ///   when NUMBER LINE   the line where the number of that name is not 0
 ///
 /// More words are those of a class. In all lines `\n` is the end of a line, and braces hold a text of the
@@ -37,8 +44,8 @@ type
   TCaseTest = class(TLaneTest)
   strict private
     Place: Integer; // behind what was found last
-    Counted: Integer;
-    Each: string;
+    Counted: Int64;
+    Each, It, Found: string;
     function Sum(const Terms: string): Int64;
     function Expanded(const Text: string): string;
     procedure Find(const Text: string; From: Integer);
@@ -91,8 +98,9 @@ type
     function Number(const Name: string): Int64; override;
   end;
 
-/// Registers the tests of a class: its methods, and the cases of a file below tests.
-procedure RegisterCases(TestClass: TCaseTests; const FileName: string);
+/// Registers a suite: the methods of a class, and the cases of tests/Name.cases. The suite of
+/// `words/Reports` is TReportsTests.
+procedure RegisterCases(TestClass: TCaseTests; const Name: string);
 
 implementation
 
@@ -100,7 +108,7 @@ uses
   SysUtils, StrUtils, Math, fpjson, jsonparser, fpcunit, testregistry, testutils;
 
 var
-  // The lines of each case by CLASS.NAME; those before the first one by CLASS.
+  // The lines of each case by SUITE.NAME, of each group by SUITE=NAME, those at the start by SUITE.
   Cases: TStringList;
 
 function LinesOf(const Name: string): TStringList;
@@ -113,34 +121,6 @@ begin
     Result := TStringList(Cases.Objects[Index]);
 end;
 
-procedure RegisterCases(TestClass: TCaseTests; const FileName: string);
-var
-  Suite: TTestSuite;
-  Text, Lines: TStringList;
-  Line, Name: string;
-begin
-  Name := TestClass.ClassName;
-  Suite := TTestSuite.Create(Name);
-  Text := TStringList.Create;
-  GetMethodList(TestClass, Text);
-  for Line in Text do
-    Suite.AddTest(TestClass.CreateWith(Line, Name));
-  Lines := TStringList.Create;
-  Cases.AddObject(Name, Lines);
-  Text.LoadFromFile(SourceFolder + 'tests/' + FileName);
-  for Line in Text do
-    if StartsStr('@ ', Line) then
-    begin
-      Lines := TStringList.Create;
-      Cases.AddObject(Name + '.' + Copy(Line, 3), Lines);
-      Suite.AddTest(TestClass.CreateWith(Copy(Line, 3), Name));
-    end
-    else if (Line <> '') and not StartsStr('#', Line) then
-      Lines.Add(Line);
-  Text.Free;
-  GetTestRegistry.AddTest(Suite);
-end;
-
 // Parts a line at the first blank, or at another text.
 procedure Part(const Line: string; out First, Rest: string; const At: string = ' ');
 var
@@ -151,11 +131,57 @@ begin
   Rest := Copy(Line, Place + Length(At));
 end;
 
+procedure RegisterCases(TestClass: TCaseTests; const Name: string);
+const
+  TargetName = {$I %FPCTARGETCPU%} + '-' + {$I %FPCTARGETOS%};
+var
+  Suite: TTestSuite;
+  Text, Lines: TStringList;
+  Line, Promise, Place: string;
+
+  // Begins the lines of a case, of a group, or of the start.
+  procedure Start(const Rest: string);
+  begin
+    Lines := TStringList.Create;
+    Cases.AddObject(Suite.TestName + Rest, Lines);
+  end;
+
+begin
+  Suite := TTestSuite.Create('T' + ExtractFileName(Name) + 'Tests');
+  Text := TStringList.Create;
+  GetMethodList(TestClass, Text);
+  for Line in Text do
+    Suite.AddTest(TestClass.CreateWith(Line, Suite.TestName));
+  Start('');
+  Text.LoadFromFile(SourceFolder + 'tests/' + Name + '.cases');
+  for Line in Text do
+    if StartsStr('@ ', Line) then
+    begin
+      Part(Copy(Line, 3), Promise, Place, ' on ');
+      Start('.' + Promise);
+      if (Place = '') or SameText(Place, TargetName) then
+        Suite.AddTest(TestClass.CreateWith(Promise, Suite.TestName));
+    end
+    else if StartsStr('= ', Line) then
+      Start('=' + Copy(Line, 3))
+    else if (Line <> '') and not StartsStr('#', Line) then
+      Lines.Add(Line);
+  Text.Free;
+  GetTestRegistry.AddTest(Suite);
+end;
+
 // ---------------------------------------------------------------------------- TCaseTest
 
 function TCaseTest.Value(const Name: string): string;
 begin
-  Result := IfThen(Name = 'each', Each);
+  case IndexStr(Name, ['each', 'it', 'found', 'seed']) of
+    0: Result := Each;
+    1: Result := It;
+    2: Result := Found;
+    3: Result := IntToStr(TestSeed);
+  else
+    Result := '';
+  end;
 end;
 
 function TCaseTest.Number(const Name: string): Int64;
@@ -188,6 +214,7 @@ function TCaseTest.Expanded(const Text: string): string;
 var
   Start, Stop: Integer;
   Name, Known: string;
+  Exact: Extended;
 begin
   Result := Text.Replace('\n', #10);
   Start := Pos('{', Result);
@@ -199,7 +226,10 @@ begin
       Name := Copy(Result, Start + 1, Stop - Start - 1);
       Known := Value(Name);
       if Known = '' then
-        Known := Format('%.0n', [Sum(Name) + 0.0]);
+      begin
+        Exact := Sum(Name);
+        Known := Format('%.0n', [Exact]);
+      end;
       Result := Copy(Result, 1, Start - 1) + Known + Copy(Result, Stop + 1);
     end;
     Start := PosEx('{', Result, Start + 1);
@@ -250,6 +280,7 @@ const
   DataMark = 'id="data">';
 var
   Limit, Path, Text, Other: string;
+  Group: TStringList;
   Count: Integer;
 begin
   if Word = 'has' then
@@ -278,6 +309,31 @@ begin
     Find(DataMark, 1);
     Output := Copy(Output, Place, PosEx('</script>', Output, Place) - Place);
   end
+  else if Word = 'is' then
+  begin
+    Part(Rest, Text, Limit);
+    Same(StrToInt64(Limit.Replace(',', '')), Sum(Text), Text);
+  end
+  else if Word = 'between' then
+  begin
+    Part(Rest, Text, Path);
+    Part(Path, Limit, Other);
+    AtLeast(StrToInt64(Limit.Replace(',', '')), Sum(Text), Text);
+    AtMost(StrToInt64(Other.Replace(',', '')), Sum(Text), Text);
+  end
+  else if Word = 'find' then
+  begin
+    Part(Rest, Text, Other, ' | ');
+    Find(Text, 1);
+    Found := Copy(Output, Place, PosEx(Other, Output, Place) - Place);
+  end
+  else if Word = 'do' then
+  begin
+    Part(Rest, Text, It);
+    Group := LinesOf(TestSuiteName + '=' + Text);
+    AssertNotNull('group ' + Text, Group);
+    ObeyAll(Group, 0, Group.Count);
+  end
   else if Word = 'when' then
   begin
     Part(Rest, Limit, Text);
@@ -288,6 +344,8 @@ begin
     CheckExit(StrToInt(Rest))
   else if Word = 'count' then
     Counted := High(Output.Split([Rest]))
+  else if Word = 'let' then
+    Counted := Sum(Rest)
   else if (Word = 'times') or (Word = 'least') then
   begin
     Part(Rest, Limit, Text);
@@ -330,14 +388,15 @@ procedure TCaseTest.RunTest;
 var
   Lines: TStringList;
 begin
-  Lines := LinesOf(ClassName + '.' + TestName);
+  Lines := LinesOf(TestSuiteName);
+  ObeyAll(Lines, 0, Lines.Count);
+  Lines := LinesOf(TestSuiteName + '.' + TestName);
   if Lines = nil then
   begin
     inherited RunTest;
     Exit;
   end;
   AssertCount := 0;
-  ObeyAll(LinesOf(ClassName), 0, LinesOf(ClassName).Count);
   ObeyAll(Lines, 0, Lines.Count);
   AtLeast(1, AssertCount, 'checks');
 end;

@@ -10,7 +10,7 @@ uses
   Test.Tools, Test.Cases;
 
 type
-  /// The cases of debug.cases.
+  /// The cases of Debug.cases.
   TDebugTests = class(TProgramTest)
   protected
     function Value(const Name: string): string; override;
@@ -1155,6 +1155,6 @@ begin
 end;
 
 initialization
-  RegisterCases(TDebugTests, 'debug/debug.cases');
+  RegisterCases(TDebugTests, 'debug/Debug');
   RegisterTest(TDebugBlocksTests);
 end.

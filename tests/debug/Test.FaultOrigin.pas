@@ -7,7 +7,7 @@ unit Test.FaultOrigin;
 interface
 
 uses
-  Test.Tools, LaneMM.Instructions;
+  SysUtils, Test.Cases, LaneMM.Instructions;
 
 type
   TExpectedCode = record
@@ -18,211 +18,69 @@ type
     Access: Byte;
   end;
 
-  TFaultOriginTests = class(TLaneTest)
+  TFaultOriginTests = class(TProgramTest)
   strict private
-    FUsed, FOther: string;
-    procedure Use(const Name: string; const Settings: string = '');
-    procedure NamesTheUsedBlock(const Name: string);
-    procedure NamesNoBlockForCertain(const Name: string);
-    procedure Evaluate(Tries: Integer);
+    Blocks: TStringArray;
     procedure CheckCode(const Expected: TExpectedCode; IsX86Code: Boolean);
+  protected
+    procedure Act(const Word, Rest: string); override;
+    function Value(const Name: string): string; override;
+    function Number(const Name: string): Int64; override;
   published
-    procedure StaleRegisterOfAnotherFreedBlockNamesNoWrongBlock;
-    procedure StaleRegisterOfAnotherFreedObjectNamesNoWrongObject;
-    procedure BlockOfAParameterIsNamed;
-    procedure WordOfUnknownOriginNamesNoBlockForCertain;
-    procedure WordOfTwoPossibleOriginsNamesNoBlockForCertain;
     {$ifndef CPUAARCH64}
     // There a search does not go on in callers.
     procedure NodeThatOnlyRegistersHoldIsNamedWithClassAndBacktraces;
     {$endif}
-    procedure HandlerOfAFreedBlockThatIsCalledIsFound;
-    procedure CopyFromAnAddressInAFreedBlockIsFound;
-    procedure CallerOfTheLibraryThatFaultsIsNamed;
-    procedure GuardReportNamesTheMethodThatIsCalled;
-    procedure UnknownBlockIsNotAnnounced;
-    procedure FreeOfAnAddressInAFreedBlockSaysSo;
-    procedure SameUseOfABlockIsReportedOnce;
-    procedure NilAccessWithFillFFIsNoUseOfABlock;
     procedure InstructionsHaveTheirLengthRegistersAndAccess;
   end;
 
 implementation
 
 uses
-  SysUtils, Classes, testregistry, Test.Programs, LaneMM.Layout, LaneMM.X86Code,
+  StrUtils, Test.Programs, LaneMM.Layout, LaneMM.X86Code,
   LaneMM.A64Code;
 
-const
-  Possible = '  Possibly of this block, which a register or the stack points to.'#10;
-  Followed = 'Use after free: the contents of a freed block were used as an address.'#10;
-
-var
-  Stale, Tree: TTestProgram;
-
-procedure TFaultOriginTests.Use(const Name, Settings: string);
-var
-  Words: TStringArray;
+procedure TFaultOriginTests.Act(const Word, Rest: string);
 begin
-  if Stale = nil then
-    Stale := TTestProgram.Create('StaleRegisters', '-O2 -gl -Xs-');
-  Stale.Run('debug' + Settings, [Name]);
-  Stale.EndedWith(0, Name + ': exit code');
-  Words := Stale.Errors.Split([#10])[0].Split([' ']);
-  Same(2, Length(Words), Name + ': blocks');
-  FUsed := LowerCase(Words[0]);
-  FOther := LowerCase(Words[1]);
+  if Word = 'use' then
+  begin
+    inherited Act('run', Rest);
+    CheckExit(0);
+    Blocks := LowerCase(Output.Split([#10])[0]).Split([' ']);
+    Same(2, Length(Blocks), 'blocks');
+  end
+  else
+    inherited Act(Word, Rest);
 end;
 
-procedure TFaultOriginTests.NamesTheUsedBlock(const Name: string);
+function TFaultOriginTests.Value(const Name: string): string;
 begin
-  Use(Name);
-  Has('  Block $' + FUsed + ': ', Stale.Errors);
-  HasNot(Possible, Stale.Errors);
-  HasNot('  Block $' + FOther + ': ', Stale.Errors);
+  if Name = 'used' then
+    Result := '$' + Blocks[0]
+  else if Name = 'other' then
+    Result := '$' + Blocks[1]
+  else
+    Result := inherited Value(Name);
 end;
 
-procedure TFaultOriginTests.NamesNoBlockForCertain(const Name: string);
+function TFaultOriginTests.Number(const Name: string): Int64;
 begin
-  Use(Name);
-  Has(Followed, Stale.Errors);
-  if Pos('  Block $', Stale.Errors) > 0 then
-    Has(Possible, Stale.Errors);
-end;
-
-procedure TFaultOriginTests.StaleRegisterOfAnotherFreedBlockNamesNoWrongBlock;
-begin
-  NamesTheUsedBlock('plain');
-end;
-
-procedure TFaultOriginTests.StaleRegisterOfAnotherFreedObjectNamesNoWrongObject;
-begin
-  NamesTheUsedBlock('class');
-end;
-
-procedure TFaultOriginTests.BlockOfAParameterIsNamed;
-begin
-  Use('parameter');
-  Has('  Block $' + FUsed + ': ', Stale.Errors);
-  HasNot('  Block $' + FOther + ': ', Stale.Errors);
-end;
-
-procedure TFaultOriginTests.WordOfUnknownOriginNamesNoBlockForCertain;
-begin
-  NamesNoBlockForCertain('hidden');
-end;
-
-procedure TFaultOriginTests.WordOfTwoPossibleOriginsNamesNoBlockForCertain;
-begin
-  NamesNoBlockForCertain('joined');
-end;
-
-// The word is the operand of the call, or the code where it goes: then the call's operand is not
-// looked at on i386.
-procedure TFaultOriginTests.HandlerOfAFreedBlockThatIsCalledIsFound;
-begin
-  Use('called');
-  Has(Followed, Stale.Errors);
-  Has('  STALEREGISTERS.CALLHANDLER  ', Copy(Stale.Errors, Pos('  Occurred at', Stale.Errors), MaxInt));
-  if WordSize = SizeOf(UInt64) then
-    Has('  Block $' + FUsed + ': ', Stale.Errors);
-  {$ifdef CPUX86_64}
-  HasNot(Possible, Stale.Errors);
-  {$endif}
-end;
-
-procedure TFaultOriginTests.CopyFromAnAddressInAFreedBlockIsFound;
-begin
-  Use('copied');
-  Has(Followed, Stale.Errors);
-  if Pos('  Block $', Stale.Errors) = 0 then
-    Has('  The block is not known: LANEMM=debug,guard=pages reports it', Stale.Errors);
-  Use('copied', ',guard=pages');
-  Has(Format(' of %d bytes at offset 0 of a freed block.'#10'  Block $%s', [WordSize, FUsed]),
-    Stale.Errors);
-end;
-
-procedure TFaultOriginTests.GuardReportNamesTheMethodThatIsCalled;
-const
-  Refused = ' of %d bytes at offset 0 of a freed block.'#10;
-begin
-  Use('method', ',guard=pages');
-  Has(Format(Refused + '  Virtual method STALEREGISTERS.TANSWER.GIVE of the freed object was called.'#10,
-    [WordSize]), Stale.Errors);
-  Use('name', ',guard=pages');
-  Has(Format(Refused + '  The class of the freed object was read.'#10, [WordSize]), Stale.Errors);
-end;
-
-procedure TFaultOriginTests.CallerOfTheLibraryThatFaultsIsNamed;
-begin
-  Use('library');
-  Has(Followed, Stale.Errors);
-  Has(Format('  STALEREGISTERS.MEASURE  StaleRegisters.lpr:%d'#10, [Stale.PlantedLine('library')]),
-    Copy(Stale.Errors, Pos('  Occurred at', Stale.Errors), MaxInt));
-  Has('  STALEREGISTERS.USEBLOCKS  ', Copy(Stale.Errors, Pos('  Occurred at', Stale.Errors), MaxInt));
-end;
-
-procedure TFaultOriginTests.UnknownBlockIsNotAnnounced;
-begin
-  Use('unset');
-  Has('Use of uninitialized memory: ', Stale.Errors);
-  if Pos('  Block $', Stale.Errors) = 0 then
-    HasNot(Possible, Stale.Errors);
-end;
-
-procedure TFaultOriginTests.FreeOfAnAddressInAFreedBlockSaysSo;
-begin
-  Use('freed');
-  Has('Invalid free: ', Stale.Errors);
-  Has('  The address is the pattern of freed blocks: it was read from a block that was freed.'#10,
-    Stale.Errors);
-end;
-
-// A tree of three nodes is freed while it is evaluated; each node is used by so many tries.
-procedure TFaultOriginTests.Evaluate(Tries: Integer);
-begin
-  if Tree = nil then
-    Tree := TTestProgram.Create('FreedTree', '-O2 -gl -Xs-');
-  Tree.Run('debug', [IntToStr(Tries)]);
-  Tree.EndedWith(0);
-  Has(IntToStr(3 * Tries) + ' caught', Tree.Errors);
+  case IndexStr(Name, ['block', 'no-block', 'wide', 'x64']) of
+    0: Result := Ord(Pos('  Block $', Output) > 0);
+    1: Result := Ord(Pos('  Block $', Output) = 0);
+    2: Result := Ord(WordSize = 8);
+    3: Result := Ord({$ifdef CPUX86_64} True {$else} False {$endif});
+  else
+    Result := inherited Number(Name);
+  end;
 end;
 
 {$ifndef CPUAARCH64}
 procedure TFaultOriginTests.NodeThatOnlyRegistersHoldIsNamedWithClassAndBacktraces;
-
-  procedure HasStack(const Heading, Planted: string);
-  begin
-    Has(Heading, Tree.Errors);
-    Has(Format('FreedTree.lpr:%d'#10, [Tree.PlantedLine(Planted)]),
-      Copy(Tree.Errors, Pos(Heading, Tree.Errors), MaxInt));
-  end;
-
 begin
-  Evaluate(1);
-  Has(Followed + '  Block $', Tree.Errors);
-  HasNot(Possible, Tree.Errors);
-  Has('  Class: FreedTree.TNode'#10, Tree.Errors);
-  HasStack('  Allocated by thread ', 'allocated');
-  HasStack('  Freed by thread ', 'freed');
-  HasStack('  Occurred at'#10, 'used');
+  Act('do', 'tree');
 end;
 {$endif}
-
-procedure TFaultOriginTests.SameUseOfABlockIsReportedOnce;
-begin
-  Evaluate(6);
-  Same(3, Length(Tree.Errors.Split([Followed])) - 1, 'reports');
-  HasNot('ollow from', Tree.Errors);
-end;
-
-procedure TFaultOriginTests.NilAccessWithFillFFIsNoUseOfABlock;
-begin
-  Use('nil', ',fill=FF,freefill=FF');
-  HasNot('Use ', Stale.Errors);
-  Use('plain', ',freefill=FF');
-  Has(Followed, Stale.Errors);
-end;
 
 // ---------------------------------------------------------------------------- instructions
 
@@ -323,8 +181,5 @@ begin
 end;
 
 initialization
-  RegisterTest(TFaultOriginTests);
-finalization
-  Stale.Free;
-  Tree.Free;
+  RegisterCases(TFaultOriginTests, 'debug/FaultOrigin');
 end.

@@ -82,5 +82,5 @@ begin
 end;
 
 initialization
-  RegisterCases(TEventLogTests, 'formats/events.cases');
+  RegisterCases(TEventLogTests, 'formats/EventLog');
 end.

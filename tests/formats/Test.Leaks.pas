@@ -280,5 +280,5 @@ begin
 end;
 
 initialization
-  RegisterCases(TLeaksTests, 'formats/leaks.cases');
+  RegisterCases(TLeaksTests, 'formats/Leaks');
 end.

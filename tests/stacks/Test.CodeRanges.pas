@@ -7,30 +7,15 @@ unit Test.CodeRanges;
 interface
 
 uses
-  Test.Tools, Test.Programs;
+  Test.Tools, Test.Cases;
 
 type
-  TCodeRangesTests = class(TLaneTest)
+  TCodeRangesTests = class(TProgramTest)
   strict private
-    Host, Library_: TTestProgram;
-    function Frame(const Routine, What: string): string;
     function FramesBelow(const Heading: string): string;
-    procedure Compare(const Mistake: string; const Headings, Stacks: array of string);
   protected
-    procedure SetUp; override;
-    procedure TearDown; override;
-  published
-    procedure BlockOfTheLibraryFreedByTheProgram;
-    procedure BlockOfTheProgramFreedByTheLibrary;
-    procedure CallOfTheProgramByTheLibrary;
-    procedure LeakOfAnUnloadedLibrary;
-    procedure ReportsOfTheLibrarySayThatTheyAreItsOwn;
-    procedure DoubleFreeOfABlockOfTheLibrary;
-    procedure FaultInTheLibraryHasItsFrames;
-    procedure FaultReachesTheProgramThroughBothCopies;
-    procedure FaultReachesTheProgramAfterTheLibraryHasLeft;
-    procedure LibraryIsLoadedAgainAndAgain;
-    procedure SameWorkWithoutMistakesIsSilent;
+    procedure Act(const Word, Rest: string); override;
+    function Value(const Name: string): string; override;
   end;
 
   TCall = procedure;
@@ -56,33 +41,17 @@ type
 implementation
 
 uses
-  SysUtils, Classes, StrUtils, testregistry, LaneMM.Os, LaneMM.StacksState,
-  LaneMM.CodeRanges;
-
-const
-  Options = '-O1 -Cg -gl -Xs-';
-  Got = '  Allocated by thread';
-  Found = '  Detected at';
-
-procedure TCodeRangesTests.SetUp;
-begin
-  Library_ := TTestProgram.Create('Plugin', Options);
-  Host := TTestProgram.Create('Plugged', Options);
-end;
-
-procedure TCodeRangesTests.TearDown;
-begin
-  Library_.Free;
-  Host.Free;
-end;
+  SysUtils, StrUtils, testregistry, Test.Programs, LaneMM.Os, LaneMM.StacksState, LaneMM.CodeRanges;
 
 // A line of a backtrace: the routine and the line of the comment, in the program or in the library.
-function TCodeRangesTests.Frame(const Routine, What: string): string;
+function FrameOf(const Routine, Mark: string): string;
+const
+  Options = '-O1 -Cg -gl -Xs-';
+var
+  Name: string;
 begin
-  if StartsStr('PLUGIN.', Routine) then
-    Result := Format('%s Plugin.lpr:%d', [Routine, Library_.PlantedLine(What)])
-  else
-    Result := Format('%s Plugged.lpr:%d', [Routine, Host.PlantedLine(What)]);
+  Name := IfThen(StartsStr('PLUGIN.', Routine), 'Plugin', 'Plugged');
+  Result := Format('%s %s.lpr:%d'#10, [Routine, Name, TestProgram(Name, Options).PlantedLine(Mark)]);
 end;
 
 // The routines and places of the backtrace with this heading, without their addresses.
@@ -93,7 +62,7 @@ var
 begin
   Result := '';
   IsBelow := False;
-  for Line in Host.Errors.Split([#10]) do
+  for Line in Output.Split([#10]) do
     if StartsStr('      ', Line) and (Length(ExtractWord(1, Line, [' '])) = WordSize * 2) then
     begin
       if IsBelow then
@@ -103,122 +72,33 @@ begin
       IsBelow := StartsStr(Heading, Line);
 end;
 
-// Stacks: of each heading, the frames as `ROUTINE=comment`, with commas between.
-procedure TCodeRangesTests.Compare(const Mistake: string;
-  const Headings, Stacks: array of string);
+procedure TCodeRangesTests.Act(const Word, Rest: string);
 var
-  Index: Integer;
-  Entry, Expected: string;
+  Frame, Expected, Found: string;
+  Parts: TStringArray;
 begin
-  Host.Run('debug,leaks,dump=0', [Mistake]);
-  Host.EndedWith(0);
-  for Index := 0 to High(Headings) do
+  if Word <> 'frames' then
   begin
-    Expected := '';
-    for Entry in Stacks[Index].Split([',']) do
-      Expected := Expected + Frame(Entry.Split(['='])[0], Entry.Split(['='])[1]) + #10;
-    AssertEquals(Headings[Index] + ' in ' + Host.Errors, Expected, FramesBelow(Headings[Index]));
+    inherited Act(Word, Rest);
+    Exit;
   end;
+  Parts := Rest.Split([': ']);
+  Expected := '';
+  for Frame in Parts[1].Split([',']) do
+    Expected := Expected + FrameOf(Frame.Split(['='])[0], Frame.Split(['='])[1]);
+  Found := FramesBelow(Parts[0]);
+  if Found <> Expected + Expected then // both copies may explain it
+    AssertEquals(Output, Expected, Found);
 end;
 
-procedure TCodeRangesTests.BlockOfTheLibraryFreedByTheProgram;
+function TCodeRangesTests.Value(const Name: string): string;
 begin
-  Compare('given', [Got, Found],
-    ['PLUGIN.MAKE=made,PLUGIN.PLUGINGET=get,PLUGGED.GIVE=given,PLUGGED.RUN=run,main=run given',
-    'PLUGGED.FREEGIVEN=given freed,PLUGGED.GIVE=give,PLUGGED.RUN=run,main=run given']);
-  Has('Heap block overrun: ', Host.Errors);
-end;
-
-procedure TCodeRangesTests.BlockOfTheProgramFreedByTheLibrary;
-begin
-  Compare('returned', [Got, Found],
-    ['PLUGGED.GIVEBACK=own,PLUGGED.RUN=run,main=run returned',
-    'PLUGIN.DROP=dropped,PLUGIN.PLUGINPUT=put,PLUGGED.GIVEBACK=returned,PLUGGED.RUN=run,'
-    + 'main=run returned']);
-  Has('Heap block overrun: ', Host.Errors);
-end;
-
-procedure TCodeRangesTests.CallOfTheProgramByTheLibrary;
-const
-  Outer = ',PLUGIN.PLUGINVISIT=visit,PLUGGED.BEVISITED=visited,PLUGGED.RUN=run,main=run visited';
-begin
-  Compare('visited', [Got, Found],
-    ['PLUGGED.VISIT=visit got' + Outer, 'PLUGGED.VISIT=visit freed' + Outer]);
-  Has('Heap block overrun: ', Host.Errors);
-end;
-
-procedure TCodeRangesTests.LeakOfAnUnloadedLibrary;
-begin
-  Compare('lost', ['      1, 100 bytes allocated'],
-    ['PLUGIN.MAKE=made,PLUGIN.PLUGINGET=get,PLUGGED.LOSE=lost,PLUGGED.RUN=run,main=run lost']);
-end;
-
-procedure TCodeRangesTests.ReportsOfTheLibrarySayThatTheyAreItsOwn;
-var
-  Files: TStringList;
-  LibraryName: string;
-begin
-  LibraryName := IfThen(Host.IsForWindows, 'Plugin.dll', 'libPlugin.so');
-  Host.Run('leaks,leaks:format=json', ['both']);
-  Has(' both:'#10'Memory leaks: 1 block', Host.Errors);
-  Has(' both, library ' + LibraryName + ':'#10'Memory leaks: 1 block', Host.Errors);
-  Files := Host.FilesOf('.json');
-  Same(2, Files.Count, 'files: ' + Files.CommaText);
-  Has('_' + ChangeFileExt(LibraryName, '') + '_MemoryManager_', Files.Text);
-  HasNot('"library"', Host.Written('.json'));
-  Files.Free;
-end;
-
-procedure TCodeRangesTests.DoubleFreeOfABlockOfTheLibrary;
-const
-  Outer = ',PLUGGED.RUN=run,main=run twice';
-begin
-  Compare('twice', [Got, '  Freed by thread', '  Occurred at'],
-    ['PLUGIN.MAKE=made,PLUGIN.PLUGINGET=get,PLUGGED.FREETWICE=twice got' + Outer,
-    'PLUGIN.DROP=dropped,PLUGIN.PLUGINPUT=put,PLUGGED.FREETWICE=twice put' + Outer,
-    'PLUGGED.FREETWICE=twice freed' + Outer]);
-  Has('Double free: ', Host.Errors);
-end;
-
-procedure TCodeRangesTests.FaultInTheLibraryHasItsFrames;
-var
-  Frames, Expected: string;
-begin
-  Host.Run('debug,dump=0', ['used']);
-  Expected := Frame('PLUGIN.TOUCH', 'touched') + #10 + Frame('PLUGIN.PLUGINUSE', 'use') + #10
-    + Frame('PLUGGED.USEFREED', 'used') + #10 + Frame('PLUGGED.RUN', 'run') + #10
-    + Frame('main', 'run used') + #10;
-  Frames := FramesBelow('  Occurred at');
-  if Frames <> Expected + Expected then // both copies may explain it
-    AssertEquals(Host.Errors, Expected, Frames);
-  Has('Use after free: the contents of a freed block were used as an address.', Host.Errors);
-end;
-
-procedure TCodeRangesTests.FaultReachesTheProgramThroughBothCopies;
-begin
-  Host.Run('debug', ['fault']);
-  Host.EndedWith(0);
-end;
-
-procedure TCodeRangesTests.FaultReachesTheProgramAfterTheLibraryHasLeft;
-begin
-  Host.Run('debug', ['gone']);
-  Host.EndedWith(0);
-end;
-
-// Each time its code may lie elsewhere, and where other code was.
-procedure TCodeRangesTests.LibraryIsLoadedAgainAndAgain;
-begin
-  Host.Run('debug', ['again']);
-  Host.EndedWith(0);
-  AssertEquals('', Host.Errors);
-end;
-
-procedure TCodeRangesTests.SameWorkWithoutMistakesIsSilent;
-begin
-  Host.Run('debug,leaks', ['none']);
-  Host.EndedWith(0);
-  AssertEquals('', Host.Errors);
+  if Name = 'library' then
+    Result := IfThen(Program_.IsForWindows, 'Plugin.dll', 'libPlugin.so')
+  else if Name = 'stem' then
+    Result := ChangeFileExt(Value('library'), '')
+  else
+    Result := inherited Value(Name);
 end;
 
 // ---------------------------------------------------------------------------- TOtherCodeTests
@@ -344,6 +224,6 @@ begin
 end;
 
 initialization
-  RegisterTest(TCodeRangesTests);
+  RegisterCases(TCodeRangesTests, 'stacks/CodeRanges');
   RegisterTest(TOtherCodeTests);
 end.

@@ -80,6 +80,8 @@ begin
   begin
     FileNames.Add(ExtractFileName(FileName));
     Known.AddText(FileName);
+    if EndsStr('.cases', FileName) then // see tests/Test.Cases.pas
+      Known.AddText('T' + ChangeFileExt(ExtractFileName(FileName), '') + 'Tests');
     if not Matches(CodeFiles, FileName) then
       Continue;
     Lines.LoadFromFile(Root + FileName);
