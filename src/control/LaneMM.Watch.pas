@@ -56,7 +56,7 @@ uses
   LaneMM.ReportHead, LaneMM.Text, LaneMM.ReportStack, LaneMM.SettingsState, LaneMM.Settings,
   LaneMM.StacksState, LaneMM.Unwind, LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.Modules,
   LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Counting, LaneMM.Recording, LaneMM.SeenCalls,
-  LaneMM.EventLog, LaneMM.Copies, LaneMM.Growth, LaneMM.EngineReports, LaneMM.LockProfile,
+  LaneMM.EventLog, LaneMM.Growth, LaneMM.EngineReports,
   LaneMM.Profile, LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports, LaneMM.BlackBox,
   LaneMM.Pressure, LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.AllocationLog, LaneMM.BlockNotes,
   LaneMM.Debug, LaneMM.DebugSpans, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardPages,
@@ -296,7 +296,7 @@ begin
       NotedUseEntries(Manager);
     Observe.GrowthBehind := Manager;
     if IsSet(opGrowth) then
-      CopiesUseEntries(Manager);
+      GrowthUseEntries(Manager);
     if CallsAreSeen then
       CallsUseEntries(Manager);
     FetchAdd(Control.Changes, 1); // full barrier, as below: no entry changes outside
@@ -343,7 +343,7 @@ end;
 function IsWatching: Boolean;
 begin
   Result := IsSet(opContention) or IsSet(opGrowth) or IsSampling;
-  if Result and not (SitesStart and GrowthStart and CopiesStart) then
+  if Result and not (SitesStart and GrowthStart) then
     Result := False;
   if IsSampling and not SamplerStart then
     Result := False;
@@ -377,9 +377,7 @@ begin
   ModulesRecover;
   BacktracesRecover(IsTorn);
   SitesForget;
-  LockProfileForget;
   GrowthForget;
-  CopiesForget;
   SamplerRecover(IsTorn);
   TimedReportsForget;
   BlackBoxForget;
@@ -529,7 +527,7 @@ begin
     Settings.Values[opBlackBox] := 0;
     Settings.Values[opLimitReport] := 0;
   end;
-  LockProfileApply;
+  LockMissesApply;
   if IsSet(opBlackBox) and not BlackBoxStart then
     Settings.Values[opBlackBox] := 0;
   WatchFrees;

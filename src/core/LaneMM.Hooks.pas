@@ -3,7 +3,7 @@
 // Owns:       Hooks.
 // Table, unit names without LaneMM:
 //   hook            called by             under lock   set by        when
-//   LockMiss        Lock                  any          LockProfile   contention on; nil: off
+//   LockMiss        Lock                  any          CallSites     contention on; nil: off
 //   RemoteFree      Free                  none         Watch         contention on, nil: off;
 //                                                                    profile on, then it stays
 //   LargeFree       Free                  none         Watch         profile on; stays

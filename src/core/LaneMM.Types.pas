@@ -162,7 +162,7 @@ type
     IsLogging: Boolean;       //< owner   LaneMM.AllocationLog is writing an event
     IsCalling: Boolean;       //< owner   LaneMM.Events is calling the program's routine
     IsTaking: Boolean;        //< owner   Stacks.TakeFrames is taking a backtrace
-    LastGot: Pointer;         //< owner   the block allocated last, see LaneMM.Copies; or nil
+    LastGot: Pointer;         //< owner   the block allocated last, see LaneMM.Growth; or nil
     LastGotSize: NativeUInt;  //< owner   its size
   end;
 

@@ -1,6 +1,7 @@
 /// The table of call sites: taken locks, remote frees, growing blocks, sampled allocations.
 //
-// Owns:       Observe.SiteKeys, Sites, SitesUsed, SitesLost, StartMs, StartSeconds.
+// Owns:       Observe.SiteKeys, Sites, SitesUsed, SitesLost, StartMs, StartSeconds, LockMisses,
+//             RemoteFrees; Hooks.LockMiss.
 // Invariants: a key is written once, by the thread that then describes the site; events are
 //             counted even before the description is complete. Sites are never removed, except
 //             in a child process. Where the table is nearly full, new backtraces are cut behind
@@ -86,7 +87,7 @@ type
     UsableSize: NativeUInt; //< const   its usable bytes, when it was allocated
     BornMs: Cardinal;       //< const   when it was allocated, by OsNowMs
     Heap: PHeap;            //< const   the heap of the thread that allocated it
-    Number: NativeUInt;     //< const   the number of the allocation, see LaneMM.Temporaries
+    Number: NativeUInt;     //< const   the number of the allocation, see LaneMM.Samples
     Like: PSpan;            //< const   the thread's current span of the size class then; nil: none
   end;
 
@@ -102,8 +103,6 @@ procedure SitesForget;
 /// Returns the site of this kind, size class and backtrace, which may be cut, a new one if needed;
 /// nil when the table is full or does not exist.
 function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace): PSite;
-/// SiteFind for remote frees of blocks that were allocated with the backtrace number AllocStack.
-function SiteFindFreed(SizeClass, AllocStack: Cardinal; const Stack: TBacktrace): PSite;
 /// Returns the index of a site, below SiteLimit.
 function SiteIndex(Site: PSite): Cardinal;
 /// Moves Site to the next one that is described, from nil to the first; returns whether there is
@@ -119,12 +118,18 @@ procedure SiteAddEvents(Site: PSite; Weight: NativeUInt);
 function Remaining(var All, Part: TAtomicWord): NativeUInt;
 /// Returns the number of threads seen at the site; MaxSiteThreads means that many or more.
 function SiteThreadCount(Site: PSite): Cardinal;
+/// Counts the locks that threads find taken while the setting `contention` is on; the counts stay.
+procedure LockMissesApply;
+/// Counts the free of a remote block, by its size class and the number of the backtrace of its
+/// allocation; 0: unknown.
+procedure RemoteFreeCount(SizeClass, AllocStack: Cardinal);
 
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess, LaneMM.Lock, LaneMM.Threads,
-  LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.ObserveState;
+  LaneMM.Hooks, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess, LaneMM.Lock,
+  LaneMM.Threads, LaneMM.SettingsState, LaneMM.CodeRanges, LaneMM.BacktraceTable,
+  LaneMM.ObserveState;
 
 const
   // Entries that are used by sites with whole backtraces, and by all.
@@ -177,6 +182,8 @@ begin
     OsClear(Pointer(Observe.SiteKeys), KeyBytes + SiteBytes);
   Observe.SitesUsed := 0;
   Observe.SitesLost := 0;
+  Observe.RemoteFrees := 0;
+  Observe.LockMisses := 0;
   SetStart;
 end;
 
@@ -281,11 +288,6 @@ begin
   Result := Find(KeyOf(Kind, SizeClass, 0), Stack);
 end;
 
-function SiteFindFreed(SizeClass, AllocStack: Cardinal; const Stack: TBacktrace): PSite;
-begin
-  Result := Find(KeyOf(siRemoteFree, SizeClass, AllocStack), Stack);
-end;
-
 function SiteIndex(Site: PSite): Cardinal;
 begin
   Result := Site - PSite(Observe.Sites);
@@ -349,6 +351,51 @@ begin
   Result := 0;
   while (Result < MaxSiteThreads) and (LoadAcquire(Site^.Threads[Result]) <> 0) do
     Inc(Result);
+end;
+
+// ---------------------------------------------------------------------------- locks, remote frees
+
+// Returns the kind of the events of this lock.
+function KindOf(var Lock: TLock): TSiteKind;
+begin
+  if NativeUInt(NativeUInt(@Lock) - NativeUInt(@Process.Shards)) < SizeOf(Process.Shards) then
+    Result := siShardMiss
+  else if @Lock = @Process.Abandoned^.Lock then
+    Result := siAbandonedMiss
+  else if @Lock = @Observe.SampleLock then
+    Result := siSamplesMiss
+  else
+    Result := siHeapMiss;
+end;
+
+procedure CountEvent(var Events: TAtomicWord; Kind: TSiteKind; SizeClass, AllocStack: Cardinal);
+var
+  Stack: TBacktrace;
+  Weight: NativeUInt;
+begin
+  Weight := SampleWeight(Events);
+  if Weight = 0 then
+    Exit;
+  BacktraceTake(Stack);
+  SiteAddEvents(Find(KeyOf(Kind, SizeClass, BacktraceTrim(AllocStack)), Stack), Weight);
+end;
+
+procedure CountMiss(var Lock: TLock);
+begin
+  CountEvent(Observe.LockMisses, KindOf(Lock), NoSizeClass, 0);
+end;
+
+procedure RemoteFreeCount(SizeClass, AllocStack: Cardinal);
+begin
+  CountEvent(Observe.RemoteFrees, siRemoteFree, SizeClass, AllocStack);
+end;
+
+procedure LockMissesApply;
+begin
+  if IsSet(opContention) then
+    Hooks.LockMiss := CountMiss
+  else
+    Hooks.LockMiss := nil;
 end;
 
 end.

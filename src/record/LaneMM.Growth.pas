@@ -1,15 +1,20 @@
-/// Counts by call site how blocks grow.
+/// Counts by call site how blocks grow: by a resize, or, as those of lists and hash tables do, by a
+/// larger block, a copy, and a free of the smaller one.
 //
-// Owns:       Observe.Growths, a table of blocks that grew lately, and Observe.GrowthStacks.
-//             LaneMM.Watch sets Observe.GrowthBehind, which resizes the blocks.
+// Owns:       Observe.Growths, a table of blocks that grew lately, and Observe.GrowthStacks;
+//             LastGot and LastGotSize of the threads' notes. LaneMM.Watch sets
+//             Observe.GrowthBehind, the calls that it goes through.
 // Invariants: an entry's fields belong to its Block. Resizes in place are counted in the entry,
 //             and added to the site when another block takes the entry or the log is written: a
 //             site is looked up only when a block moves or first enters the table.
 //             A flush moves Added up to Calls in one step, so that each call is added once. Around
 //             the moment when another block takes the entry, a call may be lost, or be added to the
 //             site of the block before.
-// Callers:    GrowthRealloc: the installed ReallocMem while `growth` is set. GrowthFlush: any
-//             thread.
+// Copies:     a thread frees a block next after it allocated a larger one: that is a link. A site
+//             counts from the second link on, where the block that is freed was the larger one of
+//             the link before: a single replacement of an object by a larger one is no growth. An
+//             entry whose Chain becomes another block's ends that chain.
+// Callers:    the entries: the installed manager while `growth` is set. GrowthFlush: any thread.
 // Progress:   lock-free but for GrowthBehind: an entry that another thread is changing is skipped.
 unit LaneMM.Growth;
 
@@ -22,15 +27,10 @@ uses
 
 /// Creates the table; returns whether it exists. Under no lock, any number of times.
 function GrowthStart: Boolean;
-/// Resizes a block by Observe.GrowthBehind and counts it if the block grows.
-function GrowthRealloc(var P: Pointer; Size: TSize): Pointer;
+/// Puts the counter in front of Observe.GrowthBehind.
+procedure GrowthUseEntries(var Manager: TMemoryManager);
 /// Adds the counts of the entries to their sites.
 procedure GrowthFlush;
-/// Removes the block P, which is being freed, or nil, from the table: another one may get its
-/// address.
-procedure GrowthSeeFree(P: Pointer);
-/// Counts a block of UsableSize bytes that the program copied to one of Size bytes.
-procedure GrowthCountCopy(UsableSize, Size: NativeUInt);
 /// Clears the entries, in a child process.
 procedure GrowthForget;
 
@@ -44,6 +44,9 @@ const
   EntryCount = 4096;
   // Block of an entry that a thread is changing.
   Busy = 1;
+  // Of copies: smaller blocks are not watched; the larger one has at most so many times the bytes.
+  LeastWatched = 512;
+  MostGrowth = 8;
 
 type
   TEntry = record
@@ -54,6 +57,7 @@ type
     Added: TAtomicWord;      //< shared  of Calls, those that were added to sites
     Site: PSite;             //< owner   nil: this block is not counted
     Weight: NativeUInt;      //< owner   events that one call stands for
+    Chain: TAtomicWord;      //< shared  the newest block of a chain of copies, or 0
   end;
   PEntry = ^TEntry;
   TEntries = array[0..EntryCount - 1] of TEntry;
@@ -138,7 +142,8 @@ begin
   RaiseTo(Result^.LastBytes, Size);
 end;
 
-procedure GrowthCountCopy(UsableSize, Size: NativeUInt);
+// Counts a block of UsableSize bytes that the program copied to one of Size bytes.
+procedure CountCopy(UsableSize, Size: NativeUInt);
 var
   Weight: NativeUInt;
   Site: PSite;
@@ -190,17 +195,9 @@ begin
   Keep(Result, Size, Weight, Site);
 end;
 
-// Returns the size above which a request makes the block larger. The last requested size is known
-// of blocks in the table only; for others half the usable size stands in for it.
-function SizeBefore(P: Pointer; UsableSize: NativeUInt): NativeUInt;
-begin
-  if EntryOf(P)^.Block = NativeUInt(P) then
-    Result := EntryOf(P)^.LastSize
-  else
-    Result := UsableSize div 2;
-end;
-
-procedure GrowthSeeFree(P: Pointer);
+// Removes the block P, which is being freed, or nil, from the table: another one may get its
+// address.
+procedure ForgetFreed(P: Pointer);
 var
   Entry: PEntry;
 begin
@@ -211,22 +208,25 @@ end;
 
 function ReallocSlow(var P: Pointer; Size: NativeUInt): Pointer;
 var
-  UsableSize: NativeUInt;
+  UsableSize, LastSize: NativeUInt;
   Before: Pointer;
 begin
   if Size = 0 then
-    GrowthSeeFree(P);
+    ForgetFreed(P);
   if (P = nil) or (Size = 0) or not BlockIsOurs(P) then
     Exit(Observe.GrowthBehind.ReallocMem(P, Size));
   UsableSize := BlockUsableSize(P);
-  if Size > SizeBefore(P, UsableSize) then
+  LastSize := UsableSize div 2; // stands for it, which is known of blocks in the table alone
+  if EntryOf(P)^.Block = NativeUInt(P) then
+    LastSize := EntryOf(P)^.LastSize;
+  if Size > LastSize then
     Result := Grow(P, Size, UsableSize)
   else
   begin
     Before := P;
     Result := Observe.GrowthBehind.ReallocMem(P, Size);
     if P <> Before then
-      GrowthSeeFree(Before);
+      ForgetFreed(Before);
   end;
 end;
 
@@ -242,6 +242,92 @@ begin
   Entry^.LastSize := Size;
   Result := Observe.GrowthBehind.ReallocMem(P, Size);
 end;
+
+// ---------------------------------------------------------------------------- copies
+
+// Notes a block that may become a copy.
+procedure NoteGot(P: Pointer; Size: TSize); inline;
+var
+  Heap: PHeap;
+begin
+  if Size < LeastWatched then
+    Exit;
+  Heap := OsThreadHeap;
+  if Heap = nil then
+    Exit;
+  Heap^.Notes.LastGot := P;
+  Heap^.Notes.LastGotSize := Size;
+end;
+
+// P is freed, next after Notes.LastGot was allocated.
+procedure SeeCopy(var Notes: TThreadNotes; P: Pointer);
+var
+  Got: Pointer;
+  Size, GotSize: NativeUInt;
+begin
+  Got := Notes.LastGot;
+  GotSize := Notes.LastGotSize;
+  Notes.LastGot := nil;
+  if (P = Got) or not BlockIsOurs(P) then
+    Exit;
+  Size := BlockUsableSize(P);
+  if (Size >= GotSize) or (GotSize div MostGrowth > Size) then
+    Exit;
+  if CompareAndSwap(EntryOf(P)^.Chain, NativeUInt(P), 0) then // ends its chain, if it has one
+    CountCopy(Size, GotSize);
+  StoreRelease(EntryOf(Got)^.Chain, NativeUInt(Got));
+end;
+
+procedure SeeFree(P: Pointer); inline;
+var
+  Heap: PHeap;
+begin
+  ForgetFreed(P);
+  Heap := OsThreadHeap;
+  if (Heap <> nil) and (Heap^.Notes.LastGot <> nil) and (P <> nil) then
+    SeeCopy(Heap^.Notes, P);
+end;
+
+// ---------------------------------------------------------------------------- entries
+
+function GrowthGet(Size: TSize): Pointer;
+begin
+  AcquireFence; // see SetEntries of LaneMM.Watch
+  Result := Observe.GrowthBehind.GetMem(Size);
+  NoteGot(Result, Size);
+end;
+
+function GrowthGetZero(Size: TSize): Pointer;
+begin
+  AcquireFence; // likewise
+  Result := Observe.GrowthBehind.AllocMem(Size);
+  NoteGot(Result, Size);
+end;
+
+function GrowthFree(P: Pointer): TSize;
+begin
+  AcquireFence; // likewise
+  SeeFree(P);
+  Result := Observe.GrowthBehind.FreeMem(P);
+end;
+
+function GrowthFreeSize(P: Pointer; Size: TSize): TSize;
+begin
+  AcquireFence; // likewise
+  SeeFree(P);
+  Result := Observe.GrowthBehind.FreeMemSize(P, Size);
+end;
+
+procedure GrowthUseEntries(var Manager: TMemoryManager);
+begin
+  Manager.GetMem := GrowthGet;
+  Manager.AllocMem := GrowthGetZero;
+  Manager.FreeMem := GrowthFree;
+  Manager.FreeMemSize := GrowthFreeSize;
+  Manager.ReallocMem := GrowthRealloc;
+end;
+
+// ---------------------------------------------------------------------------- all
 
 procedure GrowthForget;
 begin

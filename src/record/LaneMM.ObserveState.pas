@@ -44,20 +44,19 @@ type
     Sites: Pointer;             //< const   records of the sites, see LaneMM.CallSites
     SitesUsed: TAtomicWord;     //< shared  sites in the table
     SitesLost: TAtomicWord;     //< shared  events that found the table full
-    RemoteFrees: TAtomicWord;   //< shared  remote frees seen by LaneMM.LockProfile
-    LockMisses: TAtomicWord;    //< shared  failed tries of locks seen by LaneMM.LockProfile
+    RemoteFrees: TAtomicWord;   //< shared  remote frees seen
+    LockMisses: TAtomicWord;    //< shared  failed tries of locks seen
     Growths: TAtomicWord;       //< shared  the table of LaneMM.Growth; 0: none
     GrowthStacks: TAtomicWord;  //< shared  growth events that might take a backtrace
-    GrowthBehind: TMemoryManager; //< racy  the routines behind those of LaneMM.Growth and
-                                //  LaneMM.Copies, see LaneMM.Watch; an old one serves as well
-    Chains: TAtomicWord;        //< shared  the table of LaneMM.Copies; 0: none
+    GrowthBehind: TMemoryManager; //< racy  the routines behind those of LaneMM.Growth, see
+                                //  LaneMM.Watch; an old one serves as well
     FillBehind: TMemoryManager; //< racy    the routines behind those of LaneMM.Erase that fill new
                                 //  blocks; set before these are installed. An old one serves
     SampleLock: TLock;          //< shared  guards the spans of Samples; only tried
     Samples: PHeap;             //< const   owns the spans of sampled blocks; nil: none yet
     SampleTable: TAtomicWord;   //< shared  the sampled blocks, see LaneMM.Samples; 0: none
     SamplesLost: TAtomicWord;   //< shared  samples that memory in use and the peak lack
-    Windows: TAtomicWord;       //< shared  the table of LaneMM.Temporaries; 0: none
+    Windows: TAtomicWord;       //< shared  numbers of allocations, see LaneMM.Samples; 0: none
     ClassTable: TAtomicWord;    //< shared  the table of LaneMM.SampledClasses; 0: none
     InUseCount: TAtomicWord;    //< shared  blocks in use that the samples stand for
     InUseBytes: TAtomicWord;    //< shared  their bytes

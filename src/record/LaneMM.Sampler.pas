@@ -51,7 +51,7 @@ uses
   LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.RemoteList,
   LaneMM.Arena, LaneMM.Shards, LaneMM.Span, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Walk,
   LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.Unwind, LaneMM.ObserveState,
-  LaneMM.CallSites, LaneMM.Samples, LaneMM.Temporaries;
+  LaneMM.CallSites, LaneMM.Samples;
 
 // ---------------------------------------------------------------------------- chance
 

@@ -1,16 +1,25 @@
-/// The samples in use, and the sums that all reports are made of: by call site and by size.
+/// The samples in use, and the sums that all reports are made of: by call site and by size. Numbers
+/// the allocations of a thread near its samples: so it shows how many came before a free.
 //
 // Owns:       Observe.SampleTable, SamplesLost, InUseCount, InUseBytes, AllocatedBytes, PeakTotal,
-//             PeakMs, Sizes; of each site of allocations all counts.
+//             PeakMs, Sizes, Windows; of each site of allocations all counts; THeap.SampleIn while
+//             a window is open.
 // Invariants: a block is in the table from before its allocation returns until its free begins.
+// Windows:    a window is open for the temporary=N setting's N allocations after a sample and one
+//             more: each of them enters the sampler, which numbers it. Then THeap.SampleIn has
+//             what is left of the distance to the next sample, and allocations are not numbered.
+//             So the numbers of two samples, and of a sample and a free, differ by the allocations
+//             between them, or by more than N, as these are.
+//             An entry of the table belongs to a heap permanently; the thread that has the heap is
+//             the only one that changes the rest of the entry.
 // The peak:   PeakTotal, the highest InUseBytes, names the peak: it only grows. When it changes,
 //             the peak of each site is what it has in use. Before that changes for the first time
 //             afterwards, the site keeps its counts and PeakTotal. So a new peak costs one step,
 //             whatever the number of sites.
 //             No lock: a thread that is adding or removing a sample at the moment of a peak may be
 //             counted before or after it. The sums are off by one sample of each such thread.
-// Callers:    SamplesStart: under no lock. SamplesForget: the one thread of a child process. The
-//             others: any thread.
+// Callers:    SamplesStart: under no lock. SamplesForget: the one thread of a child process. Those
+//             of windows: the thread of Heap. The others: any thread.
 // Progress:   a sample ends wait-free but for the classes of LaneMM.SampledClasses, which are
 //             lock-free, as is the peak: a thread repeats its step only if another has raised it.
 unit LaneMM.Samples;
@@ -20,7 +29,7 @@ unit LaneMM.Samples;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.CallSites, LaneMM.ObserveState;
+  LaneMM.Layout, LaneMM.Types, LaneMM.CallSites, LaneMM.ObserveState;
 
 const
   /// See SamplesMean: the sums of a program have a standard error of 1 / sqrt(2 * MeanShare), 2 %.
@@ -50,17 +59,40 @@ function SizeLimitAt(Index: Cardinal): NativeUInt;
 /// Returns the blocks of a site that were in use at the peak, and their bytes.
 procedure SitePeak(Site: PSite; out Count, Bytes: NativeUInt);
 
+/// Numbers an allocation of Size bytes, for which SampleIn has become negative. Returns True if it
+/// is one in a window, and not to be sampled; SampleIn is set then.
+function WindowPasses(Heap: PHeap; Size: NativeUInt): Boolean;
+/// Opens a window at a sample that was numbered by WindowPasses; SampleIn is the distance to the
+/// next one.
+procedure WindowOpen(Heap: PHeap);
+/// Sets the mean of the distance that begins; returns that of the one before, Next if it is unknown
+/// or the table is full.
+function WindowSwapMean(Heap: PHeap; Next: NativeUInt): NativeUInt;
+/// Returns the number of the last allocation that was numbered; 0 when the table is full.
+function WindowNumber(Heap: PHeap): NativeUInt;
+
 implementation
 
 uses
   LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.SettingsState,
-  LaneMM.SampledClasses, LaneMM.Temporaries, LaneMM.TimeLine, LaneMM.TimedReports;
+  LaneMM.SampledClasses, LaneMM.TimeLine, LaneMM.TimedReports;
 
 const
   TableBytes = SampleLimit * SizeOf(TSample);
   MostProbes = 64;
   // Block of an entry that a thread is writing.
   Busy = 1;
+  WindowCount = 4096;
+
+type
+  TWindow = record
+    Heap: TAtomicWord;    //< shared  the heap of the thread; 0: unused
+    Number: NativeUInt;   //< owner   of the last allocation that was numbered
+    Left: NativeUInt;     //< owner   allocations to number; 0: the window is closed
+    Distance: NativeInt;  //< owner   while it is open, bytes to the next sample
+    Mean: NativeUInt;     //< owner   average of the distance to it when that began; 0: none yet
+  end;
+  PWindow = ^TWindow;
 
 // ---------------------------------------------------------------------------- sizes
 
@@ -122,6 +154,85 @@ begin
     // Release: the sums of the site before the peak. Pairs with PeakKeep. No ABA: it only grows.
   until CompareAndSwap(Observe.PeakTotal, Highest, Total);
   StoreRelease(Observe.PeakMs, RunMs);
+end;
+
+// ---------------------------------------------------------------------------- windows
+
+// Returns the entry of the heap, a new one if needed; nil when the table is full.
+function WindowOf(Heap: PHeap): PWindow;
+var
+  Index, Probe: NativeUInt;
+  Found: NativeUInt;
+begin
+  Index := NativeUInt(Heap) div SizeOf(THeap) * SpreadFactor shr 16;
+  for Probe := 0 to WindowCount - 1 do
+  begin
+    Result := PWindow(LoadAcquire(Observe.Windows)) + (Index + Probe) mod WindowCount;
+    Found := LoadAcquire(Result^.Heap);
+    if (Found = 0) and CompareAndSwap(Result^.Heap, 0, NativeUInt(Heap)) then
+      Exit;
+    if Found = NativeUInt(Heap) then
+      Exit;
+  end;
+  Result := nil;
+end;
+
+function WindowPasses(Heap: PHeap; Size: NativeUInt): Boolean;
+var
+  Window: PWindow;
+begin
+  Window := WindowOf(Heap);
+  if Window = nil then
+    Exit(False);
+  Inc(Window^.Number);
+  if Window^.Left = 0 then
+    Exit(False);
+  Dec(Window^.Left);
+  Dec(Window^.Distance, Size);
+  Result := Window^.Distance >= 0;
+  if not Result then
+    Window^.Left := 0
+  else if Window^.Left = 0 then
+    Heap^.SampleIn := Window^.Distance
+  else
+    Heap^.SampleIn := -1;
+end;
+
+procedure WindowOpen(Heap: PHeap);
+var
+  Window: PWindow;
+begin
+  Window := WindowOf(Heap);
+  if Window = nil then
+    Exit;
+  Window^.Left := Settings.Values[opTemporary] + 1;
+  Window^.Distance := Heap^.SampleIn;
+  Heap^.SampleIn := -1;
+end;
+
+function WindowSwapMean(Heap: PHeap; Next: NativeUInt): NativeUInt;
+var
+  Window: PWindow;
+begin
+  Result := 0;
+  Window := WindowOf(Heap);
+  if Window <> nil then
+  begin
+    Result := Window^.Mean;
+    Window^.Mean := Next;
+  end;
+  if Result = 0 then
+    Result := Next;
+end;
+
+function WindowNumber(Heap: PHeap): NativeUInt;
+var
+  Window: PWindow;
+begin
+  Window := WindowOf(Heap);
+  if Window = nil then
+    Exit(0);
+  Result := Window^.Number;
 end;
 
 // ---------------------------------------------------------------------------- sums
@@ -312,7 +423,9 @@ end;
 function SamplesStart: Boolean;
 begin
   // All else before the table. Pairs with EntryAt.
-  Result := (Observe.SampleTable <> 0) or WindowsStart and ClassesStart and TimeLineStart
+  Result := (Observe.SampleTable <> 0)
+    or OsTakeTable(Observe.Windows, WindowCount * SizeOf(TWindow)) // pairs with WindowOf
+    and ClassesStart and TimeLineStart
     and OsTakeTable(Observe.SampleTable, TableBytes);
 end;
 

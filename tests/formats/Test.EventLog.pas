@@ -1,4 +1,4 @@
-/// Tests of LaneMM.EventLog, LaneMM.LockProfile, LaneMM.Growth and LaneMM.LogFile, with a program
+/// Tests of LaneMM.EventLog, LaneMM.CallSites, LaneMM.Growth and LaneMM.LogFile, with a program
 /// that plants the events to be found.
 unit Test.EventLog;
 

@@ -30,11 +30,10 @@
  *     NotedRealloc: AcquireFence
  *   LaneMM.Growth
  *     GrowthRealloc: AcquireFence
- *   LaneMM.Copies
- *     CopiesGet: AcquireFence
- *     CopiesGetZero: AcquireFence
- *     CopiesFree: AcquireFence
- *     CopiesFreeSize: AcquireFence
+ *     GrowthGet: AcquireFence
+ *     GrowthGetZero: AcquireFence
+ *     GrowthFree: AcquireFence
+ *     GrowthFreeSize: AcquireFence
  *   LaneMM.Erase
  *     EraseGet: AcquireFence
  *     EraseNewRealloc: AcquireFence
@@ -118,7 +117,7 @@ proctype Publisher() {
 }
 
 /* VisitArena; DebugBlockCount; ReadNote, BlockMayBeDebug; the entries NotedGet, NotedGetZero,
-   InUse, NotedRealloc, GrowthRealloc, CopiesGet, CopiesGetZero, CopiesFree, CopiesFreeSize, EraseGet,
+   InUse, NotedRealloc, GrowthRealloc, GrowthGet, GrowthGetZero, GrowthFree, GrowthFreeSize, EraseGet,
    EraseNewRealloc; IsDue, SamplesRemove. */
 proctype Looker() {
   byte Seen, Found;

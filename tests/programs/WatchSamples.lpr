@@ -11,7 +11,7 @@ program WatchSamples;
 {$unitpath ../../src/core;../../src/observe} // behind the door
 
 uses
-  LaneMM, cthreads, LaneMM.Os, LaneMM.Temporaries;
+  LaneMM, cthreads, LaneMM.Os, LaneMM.Samples;
 
 var
   Kept: array[0..99999] of Pointer;

@@ -11,7 +11,7 @@ uses
 type
   TGrowthTests = class(TLaneTest)
   strict private
-    Kept: TMemoryManager;
+    Kept, Manager: TMemoryManager;
     Started, Flushed: TAtomicWord;
     Calls: Int64;
     procedure GrowBlocks;
@@ -29,7 +29,7 @@ type
 implementation
 
 uses
-  testregistry, LaneMM, LaneMM.Atomic, LaneMM.Free, LaneMM.Resize, LaneMM.CallSites, LaneMM.Copies,
+  testregistry, LaneMM, LaneMM.Atomic, LaneMM.Free, LaneMM.Resize, LaneMM.CallSites,
   LaneMM.Growth;
 
 const
@@ -50,6 +50,7 @@ begin
   Observe.GrowthBehind.ReallocMem := BlockRealloc;
   Observe.GrowthBehind.FreeMem := BlockFree;
   Observe.GrowthBehind.FreeMemSize := BlockFreeSize;
+  GrowthUseEntries(Manager);
 end;
 
 procedure TGrowthTests.TearDown;
@@ -68,8 +69,8 @@ begin
   repeat
     P := GetMem(FirstSize);
     for Size := FirstSize + 1 to LastSize do
-      GrowthRealloc(P, Size);
-    GrowthRealloc(P, FarSize);
+      Manager.ReallocMem(P, Size);
+    Manager.ReallocMem(P, FarSize);
     FreeMem(P);
     Inc(Calls, LastSize - FirstSize + 1);
   until LoadAcquire(Flushed) >= Flushes;
@@ -117,20 +118,18 @@ const
   Rounds = 10;
   CallsPerBlock = 100;
 var
-  Manager: TMemoryManager;
   P: Pointer;
   Round, Call: Integer;
 begin
-  CopiesUseEntries(Manager);
   for Round := 1 to Rounds do
   begin
     P := GetMem(FirstSize);
     for Call := 1 to CallsPerBlock do
-      GrowthRealloc(P, FirstSize + Call);
+      Manager.ReallocMem(P, FirstSize + Call);
     case Round mod 3 of
       0: Manager.FreeMem(P);
       1: Manager.FreeMemSize(P, FirstSize + CallsPerBlock);
-      2: GrowthRealloc(P, 0);
+      2: Manager.ReallocMem(P, 0);
     end;
   end;
   Same(Rounds * CallsPerBlock, Counted, 'calls');

@@ -57,7 +57,7 @@ implementation
 uses
   SysUtils, {$ifdef LINUX} BaseUnix, Forking, {$endif} testregistry, LaneMM, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
   LaneMM.Arena, LaneMM.ObserveState, LaneMM.ProfileData, LaneMM.CallSites, LaneMM.Samples,
-  LaneMM.Sampler, LaneMM.Temporaries;
+  LaneMM.Sampler;
 
 procedure TLockProfileTests.SetUp;
 const

@@ -1,4 +1,4 @@
-/// Tests of LaneMM.Samples, LaneMM.Temporaries, LaneMM.TimeLine and LaneMM.ProfileData, with samples made by hand.
+/// Tests of LaneMM.Samples, LaneMM.TimeLine and LaneMM.ProfileData, with samples made by hand.
 unit Test.Samples;
 
 {$mode delphi}{$H+}
@@ -44,7 +44,7 @@ implementation
 
 uses
   SysUtils, testregistry, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os,
-  LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Samples, LaneMM.Temporaries, LaneMM.TimeLine,
+  LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Samples, LaneMM.TimeLine,
   LaneMM.Pprof, LaneMM.ProfileJson, LaneMM.Speedscope;
 
 const
