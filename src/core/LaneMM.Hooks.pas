@@ -84,7 +84,8 @@ type
     Pc: NativeUInt;                        //< owner   address of the instruction
     Sp: NativeUInt;                        //< owner   stack pointer
     Frame: NativeUInt;                     //< owner   frame pointer
-    Registers: array[0..30] of NativeUInt; //< owner   general registers, the rest 0
+    Registers: array[0..30] of NativeUInt; //< owner   general registers, by the
+                                           //  numbers that instructions have for them; the rest 0
   end;
 
   /// Visits a block. Context is the caller's.

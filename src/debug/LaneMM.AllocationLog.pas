@@ -32,7 +32,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.ReportState, LaneMM.Events, LaneMM.Messages,
-  LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.Contents, LaneMM.DebugCheck,
+  LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.Contents,
   LaneMM.DebugReport;
 
 procedure AllocationLogApply;
@@ -85,17 +85,13 @@ end;
 procedure Tell(Block: PDebugBlock; Kind: TEventKind; Message: TMessage; State: TDebugState);
 var
   Heap: PHeap;
-  Finding: TFinding;
 begin
   Heap := OsThreadHeap;
   if (Heap = nil) or Heap^.Notes.IsLogging or not EventIsWanted(Kind)
     or (FetchAdd(Debug.LoggedCount, 1) >= Settings.Values[opTraceMost]) then
     Exit;
-  FindingFrom(Finding, Kind, Message, Block);
-  Finding.State := State;
-  Finding.FirstWord := Block^.FirstWord;
   Heap^.Notes.IsLogging := True;
-  FindingReport(Finding);
+  FindingReportChange(Block, Kind, Message, State);
   Heap^.Notes.IsLogging := False;
 end;
 
@@ -113,13 +109,8 @@ begin
 end;
 
 procedure NumberReached(Block: PDebugBlock);
-var
-  Finding: TFinding;
 begin
-  FindingFrom(Finding, evNumber, msNumber, Block);
-  Finding.State := dsInUse;
-  Finding.FirstWord := Block^.FirstWord;
-  FindingReport(Finding);
+  FindingReportChange(Block, evNumber, msNumber, dsInUse);
 end;
 
 procedure AllocationLogEnd;

@@ -62,7 +62,7 @@ procedure NoteResize(Before, P: Pointer; Size: TSize; Frame: NativeUInt);
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena, LaneMM.Walk,
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Blocks, LaneMM.Walk,
   LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.DebugState, LaneMM.DebugSpans,
   LaneMM.DebugThreads;
 
@@ -137,17 +137,6 @@ begin
   Result := PNote(Notes and not NativeUInt(NotesMask)) + Index;
 end;
 
-// Returns the first record of the span of blocks, or of the large block, that Slice belongs to; nil
-// if there is none.
-function FirstOf(Slice: PSpan): PSpan;
-begin
-  Result := Slice;
-  if Result^.Kind = skInner then
-    Dec(Result, Result^.Distance);
-  if not (Result^.Kind in [skBlocks, skLarge]) then
-    Result := nil;
-end;
-
 // Gives the slot of Span, which held Before, as many notes as it can have blocks, and returns its
 // value; without memory 0.
 function NewNotes(Span: PSpan; Before: NativeUInt): NativeUInt;
@@ -182,9 +171,7 @@ var
   Slot: PNativeUInt;
   Notes: NativeUInt;
 begin
-  Span := ArenaSpan(P);
-  if (Span <> nil) and (Span^.Kind <> skBlocks) then
-    Span := FirstOf(Span);
+  Span := BlockSpan(P);
   if Span = nil then
     Exit(nil);
   Slot := SlotAt(NativeUInt(Span^.Start) - Process.Base);

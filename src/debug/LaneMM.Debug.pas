@@ -146,27 +146,21 @@ begin
     ReportDamage(Place.Block, dsFreed);
 end;
 
-// Reports damage done to the free blocks of a span that is released.
-procedure CheckLastTime(Span: PSpan);
-var
-  Index: NativeInt;
-  Place: TDebugPlace;
-begin
-  for Index := 0 to NativeInt(DebugBlockCount(Span)) - 1 do
-  begin
-    DebugBlockPlace(DebugBlockAt(Span, Index), Place);
-    CheckFreed(Place, LoadAcquire(Place.Block^.State));
-  end;
-end;
-
+// Releases empty spans; reports damage done to their free blocks.
 procedure ReleaseSpans(Span: PSpan);
 var
   Next: PSpan;
+  Index: NativeInt;
+  Place: TDebugPlace;
 begin
   while Span <> nil do
   begin
     Next := Span^.Next;
-    CheckLastTime(Span);
+    for Index := 0 to NativeInt(DebugBlockCount(Span)) - 1 do
+    begin
+      DebugBlockPlace(DebugBlockAt(Span, Index), Place);
+      CheckFreed(Place, LoadAcquire(Place.Block^.State));
+    end;
     DebugSpanRelease(Span);
     Span := Next;
   end;
@@ -362,10 +356,15 @@ const
   Messages: array[TInvalidCall] of TMessage = (msDoubleFree, msDoubleRealloc, msFreedSize);
 var
   Block: PDebugBlock;
+  Finding: TFinding;
 begin
   Block := DebugBlockOf(P);
   if (Block <> nil) and (P = DebugBlockData(Block)) then
-    InvalidReportTwice(Block, Messages[Call])
+  begin
+    FindingFrom(Finding, evDoubleFree, Messages[Call], Block);
+    Finding.Address := Finding.Data;
+    FindingReport(Finding);
+  end
   else if (Block <> nil) or DebugIsOn or Report.Aborts then
     InvalidReport(P, Call);
 end;
@@ -521,12 +520,16 @@ end;
 procedure DebugSizeCheck(P: Pointer; Size: TSize);
 var
   Block: PDebugBlock;
+  Finding: TFinding;
 begin
-  if Size = 0 then
+  Block := nil;
+  if Size <> 0 then
+    Block := BlockInUse(P);
+  if (Block = nil) or (Size = Block^.Size) then
     Exit;
-  Block := BlockInUse(P);
-  if (Block <> nil) and (Size <> Block^.Size) then
-    InvalidReportSize(Block, Size);
+  FindingFrom(Finding, evWrongSize, msWrongSize, Block);
+  Finding.Given := Size;
+  FindingReport(Finding);
 end;
 
 function DebugFreeSize(P: Pointer; Size: TSize): TSize;
@@ -539,11 +542,15 @@ end;
 function DebugFamilyCheck(P: Pointer; Family: TFamily): Boolean;
 var
   Block: PDebugBlock;
+  Finding: TFinding;
 begin
   Block := BlockInUse(P);
   Result := (Block = nil) or (Block^.Family = Family);
-  if not Result then
-    MismatchReport(Block, Family);
+  if Result then
+    Exit;
+  FindingFrom(Finding, evMismatch, msMismatchFamily, Block);
+  Finding.Family := Family;
+  FindingReport(Finding);
 end;
 
 procedure DebugSetFamily(P: Pointer; Family: TFamily);
@@ -677,18 +684,6 @@ begin
   Result := BlockInUse(P) <> nil;
 end;
 
-procedure Describe(Block: PDebugBlock; out Info: TBlockInfo);
-begin
-  Info.Address := DebugBlockData(Block);
-  Info.UsableSize := Block^.Size;
-  Info.RequestedSize := Block^.Size;
-  Info.Kind := skDebug;
-  Info.Number := Block^.Number;
-  Info.Thread := Block^.AllocThread;
-  Info.Stack := Block^.AllocStack;
-  Info.Group := Block^.Group;
-end;
-
 // Reads the record of a block in use; False when it is not in use, or no longer.
 function DescribeInUse(Block: PDebugBlock; out Info: TBlockInfo): Boolean;
 var
@@ -700,7 +695,14 @@ begin
   DebugBlockPlace(Block, Place);
   if (DebugStateOf(Seen) <> dsInUse) or not DebugPlaceIsOpen(Place) then
     Exit(False);
-  Describe(Block, Info);
+  Info.Address := Place.Data;
+  Info.UsableSize := Block^.Size;
+  Info.RequestedSize := Block^.Size;
+  Info.Kind := skDebug;
+  Info.Number := Block^.Number;
+  Info.Thread := Block^.AllocThread;
+  Info.Stack := Block^.AllocStack;
+  Info.Group := Block^.Group;
   // Full barrier: the record was read in this state. Pairs with DebugBlockChange.
   Result := (FetchAdd(Block^.State, 0) = Seen) and DebugBlockIsSealed(Block);
 end;

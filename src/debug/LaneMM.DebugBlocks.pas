@@ -328,17 +328,6 @@ begin
   Span^.BlockSize := Size;
 end;
 
-// Takes a span for one more guarded block; nil without memory, or at the limit.
-function TakeGuardedSpan(Size: NativeUInt): PSpan;
-begin
-  Result := nil;
-  if not GuardPagesCount then
-    Exit;
-  Result := TakeSlices(GuardedBytes(Size));
-  if Result = nil then
-    FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
-end;
-
 // Takes such a block; nil as DebugBlockTakeGuarded.
 function TakeGuarded(Size: NativeUInt): PDebugBlock;
 var
@@ -350,9 +339,14 @@ begin
   Span := TakeKeptSpan(Size);
   if Span <> nil then
     Exit(TakeKept(Span, Size));
-  Span := TakeGuardedSpan(Size);
-  if Span = nil then
+  if not GuardPagesCount then
     Exit;
+  Span := TakeSlices(GuardedBytes(Size));
+  if Span = nil then
+  begin
+    FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
+    Exit;
+  end;
   LockEnter(Debug.Lock);
   DebugSpanFormat(Span, GuardedClass, 1, Size);
   Span^.IsCurrent := True;

@@ -10,10 +10,13 @@ unit LaneMM.DebugReport;
 interface
 
 uses
-  LaneMM.Unwind, LaneMM.DebugCheck;
+  LaneMM.ReportState, LaneMM.Messages, LaneMM.Unwind, LaneMM.DebugState, LaneMM.DebugCheck;
 
 /// Reports a finding with the backtrace of the caller.
 procedure FindingReport(const Finding: TFinding);
+/// Reports Block, which the calling thread changes; State is the one that it is to have.
+procedure FindingReportChange(Block: PDebugBlock; Kind: TEventKind; Message: TMessage;
+  State: TDebugState);
 /// Reports a finding with the backtrace Here.
 procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
 
@@ -21,9 +24,9 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.SettingsState,
-  LaneMM.ReportState, LaneMM.ReportStack, LaneMM.Events, LaneMM.Messages, LaneMM.ReportHead,
+  LaneMM.ReportStack, LaneMM.Events, LaneMM.ReportHead,
   LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Elf,
-  LaneMM.Symbols, LaneMM.DebugState, LaneMM.Contents, LaneMM.Groups;
+  LaneMM.Symbols, LaneMM.Contents, LaneMM.Groups;
 
 type
   TReport = record
@@ -415,6 +418,17 @@ var
 begin
   BacktraceTake(Here);
   FindingReportAt(Finding, Here);
+end;
+
+procedure FindingReportChange(Block: PDebugBlock; Kind: TEventKind; Message: TMessage;
+  State: TDebugState);
+var
+  Finding: TFinding;
+begin
+  FindingFrom(Finding, Kind, Message, Block);
+  Finding.State := State;
+  Finding.FirstWord := Block^.FirstWord;
+  FindingReport(Finding);
 end;
 
 end.

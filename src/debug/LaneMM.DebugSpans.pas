@@ -138,14 +138,6 @@ begin
     and (DebugAlignmentSize(Shift) <= NativeUInt(DebugMostSize - Size));
 end;
 
-// Returns the span of debug blocks that contains P, any pointer; nil when there is none.
-function DebugSpanOf(P: Pointer): PSpan; inline;
-begin
-  Result := ArenaSpan(P);
-  if (Result <> nil) and (Result^.Kind <> skDebug) then
-    Result := ArenaFirst(Result, [skDebug]);
-end;
-
 function DebugBlockCount(Span: PSpan): Cardinal;
 begin
   Result := Span^.CarvedBytes;
@@ -196,35 +188,26 @@ begin
   Result := NativeUInt(NativeUInt(Block) - NativeUInt(Span^.Start)) div SizeOf(TDebugBlock);
 end;
 
-procedure PlaceInPages(var Place: TDebugPlace);
+procedure DebugPlaceFinishSlow(var Place: TDebugPlace);
 var
   Shift: Byte;
 begin
   Shift := Place.Block^.AlignShift;
-  Place.HasPages := True;
+  Place.IsClosable := Place.Span^.SizeClass >= SingleClass;
+  Place.HasPages := Place.Span^.SizeClass = GuardedClass;
+  if not Place.HasPages then
+  begin
+    Place.Data := AlignedIn(Place.Slot, Place.Span^.BlockSize, Shift);
+    Place.Guarded := Place.Span^.BlockSize - NativeUInt(Place.Data - Place.Slot);
+    Place.Capacity := Place.Guarded - GuardSize;
+    Exit;
+  end;
   Place.Capacity := Place.Span^.BlockSize;
   if (Shift = 0) or (Shift > PageShift) then
     Place.Guarded := AlignUp(Place.Capacity, BlockAlignment)
   else
     Place.Guarded := AlignUp(Place.Capacity, NativeUInt(1) shl Shift);
   Place.Data := DebugLastPage(Place.Span) - Place.Guarded;
-end;
-
-procedure PlaceAligned(var Place: TDebugPlace);
-begin
-  Place.Data := AlignedIn(Place.Slot, Place.Span^.BlockSize, Place.Block^.AlignShift);
-  Place.Guarded := Place.Span^.BlockSize - NativeUInt(Place.Data - Place.Slot);
-  Place.Capacity := Place.Guarded - GuardSize;
-  Place.HasPages := False;
-end;
-
-procedure DebugPlaceFinishSlow(var Place: TDebugPlace);
-begin
-  Place.IsClosable := Place.Span^.SizeClass >= SingleClass;
-  if Place.Span^.SizeClass = GuardedClass then
-    PlaceInPages(Place)
-  else
-    PlaceAligned(Place);
 end;
 
 procedure DebugPlaceFinish(var Place: TDebugPlace);
@@ -285,7 +268,9 @@ var
   Span: PSpan;
 begin
   Place.Block := nil;
-  Span := DebugSpanOf(P);
+  Span := ArenaSpan(P);
+  if (Span <> nil) and (Span^.Kind <> skDebug) then
+    Span := ArenaFirst(Span, [skDebug]);
   Result := Span <> nil;
   if Result then
     FindIn(Span, P, Place);

@@ -110,14 +110,6 @@ begin
   end;
 end;
 
-// Returns nil without memory.
-function NewThread: PDebugThread;
-begin
-  Result := OsTakePages(SizeOf(TDebugThread));
-  if Result <> nil then
-    EmptyPlaces(Result);
-end;
-
 function DebugThreadSlow: PDebugThread;
 var
   Heap: PHeap;
@@ -126,7 +118,11 @@ begin
   if Heap = nil then
     Exit(nil);
   if Heap^.DebugThread = nil then
-    Heap^.DebugThread := NewThread;
+  begin
+    Heap^.DebugThread := OsTakePages(SizeOf(TDebugThread));
+    if Heap^.DebugThread <> nil then
+      EmptyPlaces(Heap^.DebugThread);
+  end;
   Result := Heap^.DebugThread;
 end;
 
@@ -141,23 +137,16 @@ begin
     Result := Heap^.DebugThread;
 end;
 
-// Without a cache; 0 for a backtrace without a frame.
-function WholeStack: Cardinal;
+function DebugStackSlow(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
 var
   Stack: TBacktrace;
 begin
+  if (Thread <> nil) and (@Stacks.TakeFrames = nil) then
+    Exit(UnwindCacheTake(Thread^.Stacks, Frame, StackEnd(Frame)));
   BacktraceTake(Stack);
-  Result := 0;
+  Result := 0; // of a backtrace without a frame
   if Stack.Frames[0] <> CutFrame then
     Result := BacktraceKeep(Stack);
-end;
-
-function DebugStackSlow(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
-begin
-  if (Thread <> nil) and (@Stacks.TakeFrames = nil) then
-    Result := UnwindCacheTake(Thread^.Stacks, Frame, StackEnd(Frame))
-  else
-    Result := WholeStack;
 end;
 
 function DebugStack(Heap: PHeap; Thread: PDebugThread; Frame: NativeUInt): Cardinal;

@@ -47,7 +47,7 @@ function SceneFindOrigin(const Scene: TScene; Number: Cardinal; out Address: Nat
 implementation
 
 uses
-  LaneMM.Os, LaneMM.CallCode, LaneMM.A64Code, LaneMM.Unwind, LaneMM.FaultRegisters;
+  LaneMM.Os, LaneMM.CallCode, LaneMM.A64Code, LaneMM.Unwind, LaneMM.Leaves;
 
 const
   // Routines that are longer are not followed.
@@ -59,15 +59,6 @@ const
   MostLength = 16;
 
 // ---------------------------------------------------------------------------- the routine
-
-// AArch64: every instruction has four bytes, so a start is found backwards.
-function FindStart(Pc: NativeUInt): NativeUInt;
-begin
-  Result := Pc and not NativeUInt(SizeOf(Cardinal) - 1);
-  while (Result > Stacks.CodeFirst) and (NativeUInt(Pc - Result) < MostBytes)
-    and not A64IsStart(Result) do
-    Dec(Result, SizeOf(Cardinal));
-end;
 
 // Finds the end of the routine: the instruction that leaves it, with no jump past it.
 procedure FindLimit(var Scene: TScene; MostLimit: NativeUInt);
@@ -102,7 +93,7 @@ begin
   else if (Scene.Pc < Stacks.CodeFirst) or (Scene.Pc >= Stacks.CodeLimit) then
     Scene.Start := 0
   else if A64IsHere and (Rule.Start = 0) then
-    Scene.Start := FindStart(Scene.Pc);
+    Scene.Start := A64FrameFind(Scene.Pc);
   if (Scene.Start = 0) or (NativeUInt(Scene.Pc - Scene.Start) >= MostBytes) then
   begin
     Scene.Start := 0;
@@ -136,13 +127,6 @@ begin
   Result := Pc = Limit;
 end;
 
-// Returns whether an instruction may go on at an address that no instruction names: a jump through
-// a register or a table, but no return.
-function GoesAnywhere(const Item: TInstruction): Boolean;
-begin
-  Result := (Item.Kind = ikLeave) and (Item.JumpTo = 0) and ((Item.Parts <> 0) or Item.HasOperand);
-end;
-
 // Returns whether the instructions after First, up to the scene's, are reached from there alone.
 function IsOnlyWay(const Scene: TScene; First: NativeUInt): Boolean;
 var
@@ -153,7 +137,11 @@ begin
   Pc := Scene.Start;
   while Pc < Scene.Limit do
   begin
-    if not InstructionAt(Pc, Item) or GoesAnywhere(Item) then
+    if not InstructionAt(Pc, Item) then
+      Exit;
+    // A jump through a register or a table, but no return, may lead to any address.
+    if (Item.Kind = ikLeave) and (Item.JumpTo = 0)
+      and ((Item.Parts <> 0) or Item.HasOperand) then
       Exit;
     if (Item.JumpTo > First) and (Item.JumpTo <= Scene.Pc)
       and ((Pc < First) or (Pc > Scene.Pc)) then
@@ -380,8 +368,8 @@ begin
   Scene.IsInner := True;
   Scene.Pc := Fault.Pc;
   UnwindAt(Fault, Scene.Walk);
-  for Index := 0 to High(Order) do
-    SetValue(Scene, Order[Index], Fault.Registers[OrderFirst + Index]);
+  for Index := 0 to GeneralRegisters - 1 do
+    SetValue(Scene, Index, Fault.Registers[Index]);
   SetValue(Scene, StackRegister, Fault.Sp);
   Result := OsRead(Fault.Pc, @Code, SizeOf(Code)) and InstructionAt(NativeUInt(@Code), Item);
   if not Result then

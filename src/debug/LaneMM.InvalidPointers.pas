@@ -11,27 +11,14 @@ interface
 uses
   LaneMM.Hooks, LaneMM.Messages, LaneMM.DebugState;
 
-/// Reports a call for a block that is not in use any more.
-procedure InvalidReportTwice(Block: PDebugBlock; Message: TMessage);
 /// Reports a call with P, any pointer at which no debug block in use begins, and where it lies.
 procedure InvalidReport(P: Pointer; Call: TInvalidCall);
-/// Reports a free of Block with Size, which is not its size.
-procedure InvalidReportSize(Block: PDebugBlock; Size: NativeUInt);
 
 implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Arena, LaneMM.Span, LaneMM.Walk, LaneMM.ReportState,
   LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.GuardPages, LaneMM.Patterns;
-
-procedure InvalidReportTwice(Block: PDebugBlock; Message: TMessage);
-var
-  Finding: TFinding;
-begin
-  FindingFrom(Finding, evDoubleFree, Message, Block);
-  Finding.Address := Finding.Data;
-  FindingReport(Finding);
-end;
 
 // Returns the note about an address outside of the heap.
 function NoteOutside(Address: NativeUInt): TNote;
@@ -98,15 +85,6 @@ begin
     LookAround(P, Finding);
   end;
   Finding.Address := NativeUInt(P);
-  FindingReport(Finding);
-end;
-
-procedure InvalidReportSize(Block: PDebugBlock; Size: NativeUInt);
-var
-  Finding: TFinding;
-begin
-  FindingFrom(Finding, evWrongSize, msWrongSize, Block);
-  Finding.Given := Size;
   FindingReport(Finding);
 end;
 

@@ -16,8 +16,7 @@ uses
   LaneMM.Instructions;
 
 const
-  /// Numbers of the frame pointer and of the link register.
-  A64Frame = 29;
+  /// Number of the link register.
   A64Link = 30;
 
 /// Decodes the instruction at Code.

@@ -9,9 +9,18 @@ unit LaneMM.Instructions;
 
 interface
 
+uses
+  LaneMM.Layout;
+
 const
   /// No register.
   NoRegister = 32;
+  /// General registers of the processor, whose numbers are below this one; AArch64: without the
+  /// stack pointer.
+  GeneralRegisters = 31 - 23 * Ord(IsX86) + 8 * Ord(IsX64);
+  /// Numbers of the stack pointer and of the frame pointer.
+  StackRegister = 31 - 27 * Ord(IsX86);
+  FrameRegister = 29 - 24 * Ord(IsX86);
 
 type
   /// A set of registers: a bit for each, by the number that instructions have for it.

@@ -25,6 +25,9 @@ function LeafFind(Pc, Return: NativeUInt; out Start: NativeUInt): Boolean;
 /// Returns whether the routine of the instruction at Pc has changed nothing on its way there that
 /// leads to its caller; Start receives its start. x86 only.
 function FramelessFind(Pc: NativeUInt; out Start: NativeUInt): Boolean;
+/// Returns the nearest address at or before Pc, in this module, where a routine makes its frame; 0
+/// if none is near. AArch64 only.
+function A64FrameFind(Pc: NativeUInt): NativeUInt;
 
 implementation
 
@@ -34,7 +37,8 @@ uses
 
 const
   // What a leaf leaves as it is: the stack pointer of x86; frame pointer and link of AArch64.
-  KeptRegisters: array[Boolean] of TRegisterSet = (1 shl 4, 1 shl A64Frame or 1 shl A64Link);
+  KeptRegisters: array[Boolean] of TRegisterSet = (1 shl StackRegister,
+    1 shl FrameRegister or 1 shl A64Link);
 
 type
   // What lies between two addresses of code.
@@ -174,15 +178,14 @@ begin
   end;
 end;
 
-// Returns the nearest address at or before Pc where a routine makes its frame; 0 if none is near.
-function NearestFrame(Pc: NativeUInt): NativeUInt;
+function A64FrameFind(Pc: NativeUInt): NativeUInt;
 var
   Limit: NativeUInt;
 begin
   Limit := Stacks.CodeFirst;
   if NativeUInt(Pc - Limit) > SearchBytes then
     Limit := Pc - SearchBytes;
-  Result := Pc;
+  Result := Pc and not NativeUInt(SizeOf(Cardinal) - 1);
   while (Result > Limit) and not A64IsStart(Result) do
     Dec(Result, SizeOf(Cardinal));
   if Result <= Limit then
@@ -207,7 +210,7 @@ function A64Start(Pc: NativeUInt): NativeUInt;
 var
   Found: TCodeScan;
 begin
-  Result := NearestFrame(Pc);
+  Result := A64FrameFind(Pc);
   if Result = 0 then
     Exit(NearestEnd(Pc)); // no routine before has a frame
   Scan(Result, Pc, Found);

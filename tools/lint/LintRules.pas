@@ -37,7 +37,7 @@ const
   AtomicWords = '\b(Interlocked\w+|Atomic(Exchange|CmpExchange|Increment|Decrement)'
     + '|(Read|Write|ReadWrite|Read_?Dependency|Memory)Barrier)\b';
 
-  ConditionalUnits = '^LaneMM\.(Layout|Types|Atomic|Bits|Os|OsFiles|OsGroup|OsProcess|OsSignals|OsThread|Errors|Rtl|RtlRecords|Pause|FaultRegisters|ReportStack)$';
+  ConditionalUnits = '^LaneMM\.(Layout|Types|Atomic|Bits|Os|OsFiles|OsGroup|OsProcess|OsSignals|OsThread|Errors|Rtl|RtlRecords|Pause|ReportStack)$';
   Conditional = '^\$if(def|ndef|opt)?\b';
   // The compiler checks the size of a record beside its declaration.
   SizeConditional = '^\$if SizeOf\b';
