@@ -1,8 +1,9 @@
-/* Two threads that wait for each other's mutexes, robust ones with an argument; others that wait for a lock for
+/* Two threads that wait for each other's mutexes, ordinary ones without an argument; others that wait for a lock for
  * writing and for the end of a thread; its owner waits for a semaphore. For the tests of lanemm. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <string.h>
 
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
@@ -33,13 +34,12 @@ static void *read_table(void *argument) {
 
 int main(int count, char **arguments) {
   pthread_t threads[4];
-  pthread_mutexattr_t robust;
-  pthread_mutexattr_init(&robust);
-  pthread_mutexattr_setrobust(&robust, PTHREAD_MUTEX_ROBUST);
-  for (int i = 1; i < count && arguments[i] != NULL; i++) {
-    pthread_mutex_init(&first, &robust);
-    pthread_mutex_init(&second, &robust);
-  }
+  pthread_mutexattr_t kind;
+  pthread_mutexattr_init(&kind);
+  if (count > 1 && strcmp(arguments[1], "robust") == 0) pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
+  if (count > 1 && strcmp(arguments[1], "inheriting") == 0) pthread_mutexattr_setprotocol(&kind, PTHREAD_PRIO_INHERIT);
+  pthread_mutex_init(&first, &kind);
+  pthread_mutex_init(&second, &kind);
   pthread_barrier_init(&locked, NULL, 5);
   sem_init(&never, 0, 0);
   pthread_create(&threads[0], NULL, take_both, NULL);

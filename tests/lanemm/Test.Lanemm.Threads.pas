@@ -31,6 +31,9 @@ type
     procedure WithoutSymbolsTheDeadlockIsFound;
     procedure AProgramInCHasLocksForWritingAndEndsOfThreads;
     procedure RobustMutexesHaveOwners;
+    procedure ADeadlockThatTheSystemRefusedIsOne;
+    procedure VariablesThatThreadsInitializeAreNamed;
+    procedure WordsWithoutAnOwnerGetNone;
     procedure AProcessOnAnotherManagerHasThreads;
     procedure FormatsAreRefused;
   end;
@@ -224,11 +227,45 @@ begin
   Matches('waits for first \(at [^\n]* at StuckC\.c:\d+, held by thread \d+\n');
 end;
 
+// The system refuses the second lock of mutexes with priority inheritance, and the C library waits then.
+procedure TThreadTests.ADeadlockThatTheSystemRefusedIsOne;
+begin
+  Plant('StuckC inheriting');
+  AwaitReport('Deadlock that the system found when a thread asked for a lock:');
+  Matches('\n  thread (\d+) [^\n]* waits for ever for a mutex with priority inheritance at StuckC\.c:\d+\n');
+  AwaitReport('Threads that wait for ever for others:');
+  Matches('  thread \d+ [^\n]* waits for (first|second) \(at [^\n]* at StuckC\.c:\d+, held by thread \d+\n');
+  HasNot('Lost wake-up', Printed);
+end;
+
+procedure TThreadTests.VariablesThatThreadsInitializeAreNamed;
+begin
+  Plant('StuckCpp guards');
+  AwaitReport('Deadlock or lost wake-up: ');
+  Matches('  thread (\d+) [^\n]* waits for the initialization of outer\(\)::only'
+    + ' \(thread (\d+) is in the same routine\) at StuckCpp\.cpp:\d+\n');
+  Matches('  thread \d+ [^\n]* waits for the initialization of inner\(\)::only \(thread ');
+end;
+
+procedure TThreadTests.WordsWithoutAnOwnerGetNone;
+begin
+  Plant('StuckCpp future');
+  AwaitReport(LostWakeUp);
+  Matches(', 1 thread\n');
+  Matches('\nthread \d+ [^\n]* waits for a future at StuckCpp\.cpp:\d+\n');
+  Plant('StuckCpp latch');
+  AwaitReport(LostWakeUp);
+  Matches('\nthread \d+ [^\n]* waits for too_many \(at \$[0-9a-f]+\) at StuckCpp\.cpp:\d+\n');
+  Plant('StuckCpp readers');
+  AwaitReport('waits for a lock held by readers that it has no note of (at $');
+  HasNot('held by thread', Printed);
+end;
+
 procedure TThreadTests.AProcessOnAnotherManagerHasThreads;
 begin
   Start('sh -c "echo ready 1; read line"', '');
   AwaitReport('waits for read, descriptor 0');
-  Has(', 1 threads', Printed);
+  Has(', 1 thread'#10, Printed);
 end;
 
 procedure TThreadTests.FormatsAreRefused;

@@ -5,9 +5,16 @@ unit SystemCalls;
 
 interface
 
+uses
+  Targets;
+
 const
   /// The call in which threads wait for each other.
   FutexCall = 202;
+  /// Places of registers.
+  R10 = 7; R9 = 8; R8 = 9; Rax = 10; Rdx = 12; Rsi = 13; Rdi = 14; CallNumber = 15; Pc = 16;
+  /// The last of what a call returns that a stop has interrupted.
+  LastRestart = -512;
 
 type
   /// A system call.
@@ -22,6 +29,10 @@ type
 
 /// Returns the call with this number; without any traits if it is not known.
 function SystemCallOf(Number: Int64): TSystemCall;
+/// Takes the registers of a line of /proc: `running`; or the number of the system call, -1 for none,
+/// with its arguments, the stack pointer and the program counter. The others are not known. Returns
+/// whether the thread may be paused.
+function RegistersOfLine(const Line: string; var Registers: TRegisters; var AreKnown: Boolean): Boolean;
 
 implementation
 
@@ -72,6 +83,28 @@ begin
   Result.Number := Number;
   Result.Name := Format('system call %d', [Number]);
   Result.Traits := '';
+end;
+
+function RegistersOfLine(const Line: string; var Registers: TRegisters; var AreKnown: Boolean): Boolean;
+const
+  Arguments: array[0..5] of Integer = (Rdi, Rsi, Rdx, R10, R8, R9);
+var
+  Parts: TStringArray;
+  Index: Integer;
+  Number: Int64;
+begin
+  Parts := Trim(Line).Split([' ']);
+  Result := (Length(Parts) < 3) or not TryStrToInt64(Parts[0], Number);
+  if Result then
+    Exit;
+  AreKnown := True;
+  Registers[CallNumber] := UInt64(Number);
+  Registers[Rax] := UInt64(Int64(LastRestart));
+  for Index := 1 to High(Parts) - 2 do
+    Registers[Arguments[Index - 1]] := StrToQWord(Parts[Index]);
+  Registers[StackRegister] := StrToQWord(Parts[High(Parts) - 1]);
+  Registers[Pc] := StrToQWord(Parts[High(Parts)]);
+  Result := (Number < 0) or SystemCallOf(Number).Traits.StartsWith('~');
 end;
 
 end.

@@ -17,6 +17,7 @@ type
     IsReadable: Boolean;   //< its rights
     IsWritable: Boolean;
     IsCode: Boolean;
+    IsShared: Boolean;     //< other processes may see the same; of a core file it is not known
     Path: string;          //< the file, a name in brackets, or nothing
     Module: string;        //< the executable file or library that it belongs to, or nothing
     CoreOffset: UInt64;    //< offset of First in a core file
@@ -512,6 +513,7 @@ begin
   Result.IsReadable := Rights[1] = 'r';
   Result.IsWritable := Rights[2] = 'w';
   Result.IsCode := Rights[3] = 'x';
+  Result.IsShared := Rights[4] = 's';
   Result.FileOffset := StrToQWord('$' + CutField(Line));
   CutField(Line); // device
   CutField(Line); // inode

@@ -1,4 +1,5 @@
-/// The names of locks: the variable that a lock is, or that holds the object with it.
+/// The names of locks and other words that threads wait for: the variable that one is, or that holds
+/// the object with it.
 unit ThreadLocks;
 
 {$mode delphi}{$H+}
@@ -8,16 +9,20 @@ interface
 uses
   Targets, HeapImages;
 
-/// Returns the name of the lock at an address: its variable, or its class and address, as far as they
-/// are known. Image may be nil.
-function LockName(Target: TTarget; Image: THeapImage; Address: UInt64): string;
+/// Returns the name of the word at an address, and that: its variable, or its class, as far as they are
+/// known, else Noun. Image may be nil.
+function WordName(Target: TTarget; Image: THeapImage; Address: UInt64; const Noun: string): string;
+
+/// Returns whether no other process shares the word at an address. A core file does not tell that of
+/// memory without a name.
+function WordIsOwn(Target: TTarget; Image: THeapImage; Address: UInt64): Boolean;
 
 implementation
 
 uses
   SysUtils, TargetSymbols, HeapContents;
 
-function LockName(Target: TTarget; Image: THeapImage; Address: UInt64): string;
+function WordName(Target: TTarget; Image: THeapImage; Address: UInt64; const Noun: string): string;
 var
   Region: PRegion;
   Place: TPlace;
@@ -38,8 +43,19 @@ begin
           Result := VariableName(Target, Holder.Address);
   end;
   if Result = '' then
-    Result := 'the lock';
+    Result := Noun;
   Result := Format('%s (at $%s)', [Result, LowerCase(HexStr(Address, 12))]);
+end;
+
+function WordIsOwn(Target: TTarget; Image: THeapImage; Address: UInt64): Boolean;
+var
+  Region: PRegion;
+begin
+  Region := Target.FindRegion(Address);
+  Result := (Region <> nil) and not Region^.IsShared;
+  if Result and not (Target is TProcessTarget) then
+    Result := (Region^.Module <> '')
+      or (Image <> nil) and (FindPlace(Image, Address).Block.Run <> nil);
 end;
 
 end.

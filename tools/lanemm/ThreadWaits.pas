@@ -39,6 +39,8 @@ type
     Words: array[0..7] of Cardinal; //< the futex word that it waits for, and those behind it
     Owner: Cardinal;        //< number of the thread that has the lock or is to end; 0: unknown
     What: string;           //< what it waits for
+    IsRefused: Boolean;     //< the system found a deadlock, and the C library waits for ever then
+    IsInitializing: Boolean; //< it waits for a thread that initializes a variable
     IsStuck: Boolean;       //< nothing in the process can end its wait
     Frames: TArray<UInt64>; //< its backtrace
   end;
@@ -55,15 +57,16 @@ type
     procedure ReadCore;
     procedure ReadStacks;
     function IsWaiting(const Thread: TThreadState): Boolean;
-    function Calls(const Thread: TThreadState; const Name: string): Boolean;
     function IsOfEngine(const Thread: TThreadState): Boolean;
     function IsInWaitFor(const Thread: TThreadState): Boolean;
     procedure ReadWait(var Thread: TThreadState);
     procedure ReadFutex(var Thread: TThreadState);
     procedure ReadMutex(var Thread: TThreadState);
     procedure ReadEvent(var Thread: TThreadState);
-    function IsOfLibc(Return: UInt64): Boolean;
-    function LibcFrames(const Thread: TThreadState): Integer;
+    function WaitsIn(const Thread: TThreadState; const Name: string): Boolean;
+    function OthersText(const Thread: TThreadState; const Routine: string): string;
+    function InitializationText(const Thread: TThreadState): string;
+    procedure ReadRefusal(var Thread: TThreadState);
     function CouldGoOn(const Thread: TThreadState; AnyGoesOn: Boolean): Boolean;
     procedure FindStuck;
   public
@@ -90,15 +93,12 @@ type
 implementation
 
 uses
-  SysUtils, Math, BaseUnix, LaneMM.Symbols, LaneMM.BacktraceText, LaneMM.SettingsState, ToolCommands,
-  ProcessPauses, SystemCalls, ThreadStacks, ThreadLocks;
+  SysUtils, Math, BaseUnix, LaneMM.Symbols, LaneMM.SettingsState, ToolCommands,
+  ProcessPauses, SystemCalls, ThreadStacks, ThreadLocks, ThreadPlaces;
 
 const
-  // Places of registers.
-  R10 = 7; R9 = 8; R8 = 9; Rax = 10; Rdx = 12; Rsi = 13; Rdi = 14; CallNumber = 15; Pc = 16;
   // What a system call that a stop has interrupted returns, seen by tracers alone; EINTR in core files.
   FirstRestart = -516;
-  LastRestart = -512;
   Interrupted = -4;
 
 // ---------------------------------------------------------------------------- reading
@@ -152,31 +152,6 @@ begin
     Result := @Threads[Index];
 end;
 
-// Takes the registers of a line of /proc: `running`; or the number of the system call, -1 for none,
-// with its arguments, the stack pointer and the program counter. The others are not known. Returns
-// whether the thread may be paused.
-function TakeLine(var Thread: TThreadState; const Line: string): Boolean;
-const
-  Arguments: array[0..5] of Integer = (Rdi, Rsi, Rdx, R10, R8, R9);
-var
-  Parts: TStringArray;
-  Index: Integer;
-  Number: Int64;
-begin
-  Parts := Trim(Line).Split([' ']);
-  Result := (Length(Parts) < 3) or not TryStrToInt64(Parts[0], Number);
-  if Result then
-    Exit;
-  Thread.HasRegisters := True;
-  Thread.Registers[CallNumber] := UInt64(Number);
-  Thread.Registers[Rax] := UInt64(Int64(LastRestart));
-  for Index := 1 to High(Parts) - 2 do
-    Thread.Registers[Arguments[Index - 1]] := StrToQWord(Parts[Index]);
-  Thread.Registers[StackRegister] := StrToQWord(Parts[High(Parts) - 1]);
-  Thread.Registers[Pc] := StrToQWord(Parts[High(Parts)]);
-  Result := (Number < 0) or SystemCallOf(Number).Traits.StartsWith('~');
-end;
-
 // Pauses the threads that run, or wait in a way that a pause leaves alone, for their registers. Where
 // a debugger has stopped the process already, it keeps those; then a frame pointer is not known.
 procedure TThreadReport.ReadProcess;
@@ -197,8 +172,8 @@ begin
   begin
     Task := TProcessTarget(Target).TaskOfThread(Threads[Index].Number);
     Tasks.Add(Task, Index);
-    if TakeLine(Threads[Index], ReadSmallFile(Format('/proc/%d/task/%d/syscall',
-      [Target.ProcessId, Task]))) then
+    if RegistersOfLine(ReadSmallFile(Format('/proc/%d/task/%d/syscall', [Target.ProcessId, Task])),
+      Threads[Index].Registers, Threads[Index].HasRegisters) then
       Insert(Task, Chosen, Length(Chosen));
   end;
   try
@@ -274,17 +249,6 @@ begin
     or (Value = Interrupted) and not (Target is TProcessTarget));
 end;
 
-// Returns whether a routine of its backtrace has this in its name.
-function TThreadReport.Calls(const Thread: TThreadState; const Name: string): Boolean;
-var
-  Each: UInt64;
-begin
-  for Each in Thread.Frames do
-    if SymbolHas(SymbolsFind(Symbols.Symbols, Each), UpperCase(Name)) then
-      Exit(True);
-  Result := False;
-end;
-
 // Returns whether the thread is LaneMM's own: its outermost routine in Pascal is.
 function TThreadReport.IsOfEngine(const Thread: TThreadState): Boolean;
 var
@@ -309,7 +273,7 @@ const
 var
   First, Index: Integer;
 begin
-  First := LibcFrames(Thread) + 1;
+  First := LibraryFrames(Symbols, Thread.Frames) + 1;
   Result := (Int64(Thread.Registers[CallNumber]) = FutexCall)
     and (First + High(Routines) <= High(Thread.Frames));
   if Result then
@@ -343,32 +307,40 @@ begin
       Printable(fpReadLink(Format('/proc/%d/fd/%d', [Target.ProcessId, Thread.Registers[Rdi]])))]));
 end;
 
+// Returns whether the routine that it waits in has this in its name.
+function TThreadReport.WaitsIn(const Thread: TThreadState; const Name: string): Boolean;
+begin
+  Result := ThreadPlaces.WaitsIn(Symbols, Thread.Frames, Name);
+end;
+
 procedure TThreadReport.ReadFutex(var Thread: TThreadState);
 const
   Wait = 0;
   WaitWithOwner = 6;
   WaitForBits = 9;
+  WaitWithOwnerByClock = 13;
   PrivateFlag = 128;
   ClockFlag = 256;
   MutexWithWaiters = 2;
   OwnerMask = $3FFFFFFF;
   HasWaiters = $80000000; // in the word of a robust mutex, beside its owner
 var
-  Operation: Cardinal;
+  Operation, Kind: Cardinal;
   Expected: Cardinal;
 begin
   Operation := Thread.Registers[Rsi];
+  Kind := Operation and not (PrivateFlag or ClockFlag);
   Expected := Thread.Registers[Rdx];
   Thread.Kind := waEvent;
-  if Operation and not (PrivateFlag or ClockFlag) = WaitWithOwner then
+  if Kind in [WaitWithOwner, WaitWithOwnerByClock] then
   begin
     Thread.Kind := waLock;
     Thread.Owner := Thread.Words[0] and OwnerMask;
   end
-  else if not (Operation and not (PrivateFlag or ClockFlag) in [Wait, WaitForBits]) then
+  else if not (Kind in [Wait, WaitForBits]) then
     Thread.Kind := waOutside
   else if (Expected >= HasWaiters) and (Thread.Words[0] = Expected)
-    and (Find(Expected and OwnerMask) <> nil) and Calls(Thread, 'pthread_mutex') then
+    and (Find(Expected and OwnerMask) <> nil) and WaitsIn(Thread, 'pthread_mutex') then
   begin
     Thread.Kind := waLock;
     Thread.Owner := Expected and OwnerMask;
@@ -380,16 +352,36 @@ begin
     Thread.Owner := Expected;
     Thread.What := Format('the end of thread %d', [Expected]);
   end
-  else if Expected = MutexWithWaiters then
+  else if (Expected = MutexWithWaiters) and not WaitsIn(Thread, 'pthread_rwlock') then
     ReadMutex(Thread)
   else
     ReadEvent(Thread);
-  if (Thread.Kind = waEvent) and (Operation and PrivateFlag = 0) then
+  if (Thread.Kind = waEvent) and (Operation and PrivateFlag = 0)
+    and not WordIsOwn(Target, Image, Thread.Registers[Rdi]) then
     Thread.Kind := waOutside; // another process may set it
   if Thread.Registers[R10] <> 0 then
-    Thread.Kind := waTime;
-  if (Thread.Kind = waLock) or (Thread.Kind = waTime) and (Thread.Owner <> 0) then
-    Thread.What := LockName(Target, Image, Thread.Registers[Rdi]);
+    Thread.Kind := waTime
+  else
+    ReadRefusal(Thread);
+  if not Thread.IsRefused and ((Thread.Kind = waLock)
+    or (Thread.Kind = waTime) and (Thread.Owner <> 0)) then
+    Thread.What := WordName(Target, Image, Thread.Registers[Rdi], 'the lock');
+end;
+
+// Where the system finds a deadlock at a mutex with priority inheritance, the C library waits for a
+// word on the stack that nothing sets. Which mutex it was is not known.
+procedure TThreadReport.ReadRefusal(var Thread: TThreadState);
+var
+  Stack: PRegion;
+begin
+  Stack := Target.FindRegion(Thread.Registers[StackRegister]);
+  Thread.IsRefused := (Thread.Kind = waEvent) and (Thread.Registers[Rdx] = 0)
+    and (Stack <> nil) and (Stack = Target.FindRegion(Thread.Registers[Rdi]))
+    and WaitsIn(Thread, 'pthread_mutex');
+  if not Thread.IsRefused then
+    Exit;
+  Thread.Kind := waLock;
+  Thread.What := 'a mutex with priority inheritance';
 end;
 
 // Reads a lock with waiters; one that has just been released has no owner.
@@ -401,14 +393,56 @@ begin
   Thread.Kind := waLock;
   if Find(Thread.Owner) <> nil then
     Exit;
-  if not Calls(Thread, 'pthread_mutex') then
+  if not WaitsIn(Thread, 'pthread_mutex') then
   begin
     Thread.Owner := 0;
     Thread.Kind := waEvent;
-    Thread.What := Format('a lock without a note of its owner, at $%x', [Thread.Registers[Rdi]]);
+    if WaitsIn(Thread, 'mutex') or WaitsIn(Thread, 'lock') then
+      Thread.What := Format('a lock without a note of its owner (at $%s)',
+        [LowerCase(HexStr(Thread.Registers[Rdi], 12))])
+    else
+      ReadEvent(Thread);
   end
   else if (Thread.Owner = 0) or (Thread.Words[0] = 0) then
     Thread.Kind := waRuns;
+end;
+
+// Returns ` (thread 7 is in the same routine)`, which others may be, too; or nothing.
+function TThreadReport.OthersText(const Thread: TThreadState; const Routine: string): string;
+const
+  MostNamed = 3;
+var
+  Index, Count: Integer;
+begin
+  Result := '';
+  Count := 0;
+  for Index := 0 to High(Threads) do
+    if (Threads[Index].Number <> Thread.Number) and (Routine <> '')
+      and (CallerOf(Symbols, Threads[Index].Frames) <> Routine)
+      and HasRoutine(Symbols, Threads[Index].Frames, Routine) then
+    begin
+      Inc(Count);
+      Result := Result + Format(', thread %d', [Threads[Index].Number]);
+    end;
+  if (Count > MostNamed) or (Count = 0) then
+    Exit('');
+  if Count = 1 then
+    Result := Format(' (%s is in the same routine)', [Copy(Result, 3)])
+  else
+    Result := Format(' (in the same routine: %s)', [Copy(Result, 3)]);
+end;
+
+// Returns the variable of C++ that another thread initializes, and which threads may.
+function TThreadReport.InitializationText(const Thread: TThreadState): string;
+const
+  Guard = 'guard variable for ';
+begin
+  Result := VariableName(Target, Thread.Registers[Rdi]);
+  if Result.StartsWith(Guard) then
+    Result := 'the initialization of ' + Copy(Result, Length(Guard) + 1)
+  else
+    Result := 'the initialization of a static variable';
+  Result := Result + OthersText(Thread, CallerOf(Symbols, Thread.Frames));
 end;
 
 procedure TThreadReport.ReadEvent(var Thread: TThreadState);
@@ -416,26 +450,33 @@ const
   // The writer of struct __pthread_rwlock_arch_t lies behind either of the words to wait for.
   WriterWords: array[Boolean] of Integer = (4, 3);
 begin
-  if Calls(Thread, 'pthread_rwlock') then
+  if WaitsIn(Thread, 'pthread_rwlock') then
   begin
     Thread.Owner := Thread.Words[WriterWords[Thread.Registers[Rdi] and 7 <> 0]];
-    Thread.What := Format('the lock at $%x, which readers hold: it has no note of them',
-      [Thread.Registers[Rdi]]);
+    Thread.What := Format('a lock held by readers that it has no note of (at $%s)',
+      [LowerCase(HexStr(Thread.Registers[Rdi], 12))]);
     if Find(Thread.Owner) <> nil then
       Thread.Kind := waLock
     else
       Thread.Owner := 0;
   end
-  else if Calls(Thread, 'EVENTWAITFOR') then
+  else if HasRoutine(Symbols, Thread.Frames, 'EVENTWAITFOR') then
     Thread.What := 'an event'
-  else if Calls(Thread, 'pthread_cond') then
+  else if WaitsIn(Thread, 'pthread_cond') then
     Thread.What := 'a condition'
-  else if Calls(Thread, 'sem_wait') then
+  else if WaitsIn(Thread, 'sem_wait') then
     Thread.What := 'a semaphore'
-  else if Calls(Thread, 'pthread_barrier') then
+  else if WaitsIn(Thread, 'pthread_barrier') then
     Thread.What := 'a barrier'
+  else if WaitsIn(Thread, 'cxa_guard_acquire') then
+    Thread.What := InitializationText(Thread)
+  else if WaitsIn(Thread, 'pthread_once') then
+    Thread.What := 'the end of an initialization by pthread_once'
+  else if WaitsIn(Thread, 'atomic_futex_unsigned') then
+    Thread.What := 'a future'
   else
-    Thread.What := Format('the futex word at $%x', [Thread.Registers[Rdi]]);
+    Thread.What := WordName(Target, Image, Thread.Registers[Rdi], 'the futex word');
+  Thread.IsInitializing := Thread.What.Contains('initialization');
 end;
 
 // ---------------------------------------------------------------------------- who can go on
@@ -455,7 +496,7 @@ var
   Owner: PThreadState;
 begin
   if Thread.Owner = 0 then
-    Exit(AnyGoesOn);
+    Exit(AnyGoesOn and not Thread.IsRefused);
   Owner := Find(Thread.Owner);
   if Owner = nil then // the owner of a lock that has ended never releases it
     Result := Thread.Kind = waThread
@@ -533,52 +574,14 @@ end;
 
 // ---------------------------------------------------------------------------- places
 
-// Returns whether an address lies in the C library or the dynamic linker.
-function TThreadReport.IsOfLibc(Return: UInt64): Boolean;
-const
-  Names: array[0..3] of string = ('libc.so', 'libc-', 'libpthread', 'ld-');
-var
-  Symbol: PSymbol;
-  Name: string;
-begin
-  Symbol := SymbolsFind(Symbols.Symbols, Return);
-  if (Symbol <> nil) and (Symbol^.Module <> nil) then
-    for Name in Names do
-      if string(ExtractFileName(Symbol^.Module)).StartsWith(Name) then
-        Exit(True);
-  Result := False;
-end;
-
-// Returns the number of innermost frames there.
-function TThreadReport.LibcFrames(const Thread: TThreadState): Integer;
-begin
-  Result := 0;
-  while (Result < Length(Thread.Frames)) and IsOfLibc(Thread.Frames[Result]) do
-    Inc(Result);
-end;
-
 function TThreadReport.FramesOf(const Thread: TThreadState): TArray<TPlaceFrame>;
-var
-  Stack: TBacktrace;
 begin
-  // With the routine that the program called there.
-  Stack := Symbols.BacktraceOf(Copy(Thread.Frames, Max(0, LibcFrames(Thread) - 1), MaxInt));
-  BacktraceFoldText(Symbols.Symbols, Stack);
-  Result := Symbols.FramesOf(Stack);
+  Result := ShownFrames(Symbols, Thread.Frames);
 end;
 
 function TThreadReport.LineOf(const Thread: TThreadState): string;
-var
-  Frame: TPlaceFrame;
 begin
-  Result := '';
-  if LibcFrames(Thread) = Length(Thread.Frames) then
-    Exit;
-  Frame := Symbols.PlaceOf(Symbols.BacktraceOf(Copy(Thread.Frames, LibcFrames(Thread), MaxInt)));
-  if Frame.Line > 0 then
-    Result := Format(' at %s:%d', [Frame.FileName, Frame.Line])
-  else if Frame.Routine <> '' then
-    Result := ' in ' + Frame.Routine;
+  Result := LineText(Symbols, Thread.Frames);
 end;
 
 end.

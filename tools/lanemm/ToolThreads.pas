@@ -35,6 +35,8 @@ begin
   else
     Result := 'waits for ' + Thread.What;
   end;
+  if Thread.IsRefused then
+    Result := 'waits for ever for ' + Thread.What;
   if not Thread.HasRegisters then
     Result := 'is in an unknown state'
   else if (Thread.Kind = waTime) and (Thread.Owner <> 0) then
@@ -77,15 +79,50 @@ begin
       Result := Result + ' ' + IntToStr(Index);
 end;
 
+// Returns the threads that the system refused a lock for a deadlock.
+function Refused(Report: TThreadReport): TArray<Cardinal>;
+var
+  Each: TThreadState;
+begin
+  Result := nil;
+  for Each in Report.Threads do
+    if Each.IsRefused then
+      Insert(Each.Number, Result, Length(Result));
+end;
+
+// Returns whether one of the stuck threads waits for another to initialize something.
+function HasInitializing(Report: TThreadReport): Boolean;
+var
+  Number: Cardinal;
+begin
+  for Number in Report.Victims([waEvent]) do
+    if Report.Find(Number)^.IsInitializing then
+      Exit(True);
+  Result := False;
+end;
+
 // Returns the title of threads that wait for events which no thread can set.
 function TitleOfForgotten(Report: TThreadReport): string;
+const
+  Causes: array[Boolean] of string = ('Lost wake-up: ', 'Deadlock or lost wake-up: ');
 begin
   Result := 'no thread is left to set the events that these wait for';
   if Report.Signals > 0 then
     Result := Format('%s, but maybe the handler of a signal:%s', [Result, SignalsText(Report.Signals)])
-  else if Report.Cycles = nil then
-    Exit('Lost wake-up: ' + Result);
+  else if (Report.Cycles = nil) and (Refused(Report) = nil) then
+    Exit(Causes[HasInitializing(Report)] + Result);
   Result[1] := 'N';
+end;
+
+// Returns the threads that wait for others, without those that the system refused.
+function OtherVictims(Report: TThreadReport): TArray<Cardinal>;
+var
+  Number: Cardinal;
+begin
+  Result := nil;
+  for Number in Report.Victims([waLock, waThread]) do
+    if not Report.Find(Number)^.IsRefused then
+      Insert(Number, Result, Length(Result));
 end;
 
 // Writes what is wrong; returns whether something is.
@@ -98,11 +135,13 @@ begin
       WriteFinding(Report, 'Deadlock of a thread with itself:', Cycle)
     else
       WriteFinding(Report, Format('Deadlock of %d threads:', [Length(Cycle)]), Cycle);
+  WriteFinding(Report, 'Deadlock that the system found when a thread asked for a lock:', Refused(Report));
   Forgotten := Report.Victims([waEvent]);
-  Others := Report.Victims([waLock, waThread]);
+  Others := OtherVictims(Report);
   WriteFinding(Report, TitleOfForgotten(Report) + ':', Forgotten);
   WriteFinding(Report, 'Threads that wait for ever for others:', Others);
-  Result := (Report.Cycles <> nil) or (Forgotten <> nil) or (Others <> nil);
+  Result := (Report.Cycles <> nil) or (Forgotten <> nil) or (Others <> nil)
+    or (Refused(Report) <> nil);
 end;
 
 procedure WriteThread(Report: TThreadReport; Thread: PThreadState);
@@ -140,6 +179,8 @@ begin
 end;
 
 procedure ShowThreads(Arguments: TArguments);
+const
+  Plural: array[Boolean] of string = ('', 's');
 var
   Opened: TOpened;
   Report: TThreadReport;
@@ -151,7 +192,8 @@ begin
   try
     Report := TThreadReport.Create(Opened.Target, Opened.Image);
     Opened.Target.CheckThere;
-    WriteLn(DescribeTarget(Opened), ', ', Length(Report.Threads), ' threads');
+    WriteLn(DescribeTarget(Opened), ', ', Length(Report.Threads), ' thread',
+      Plural[Length(Report.Threads) <> 1]);
     WriteLn;
     WriteReport(Report);
   finally
