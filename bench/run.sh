@@ -65,7 +65,7 @@ compile() {
   shift 3
   mkdir -p "$units"
   "$compiler" $rebuild -l- -v0ewn -vm6018,6058 -O3 "$@" -Fibench/core -Fubench/core -Futests -Futools/replay -Fubench/workloads \
-    -Fubench/runner -Fl"$out/lib" -FU"$units" -o"$output" "$program" >&2
+    -Fubench/runner -k"-L$out/lib" -FU"$units" -o"$output" "$program" >&2
 }
 
 # add NAME FPC-OPTIONS...: builds Bench with the manager that the options put in
