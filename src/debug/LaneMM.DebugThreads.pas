@@ -142,8 +142,12 @@ var
   Stack: TBacktrace;
 begin
   if (Thread <> nil) and (@Stacks.TakeFrames = nil) then
-    Exit(UnwindCacheTake(Thread^.Stacks, Frame, StackEnd(Frame)));
-  BacktraceTake(Stack);
+  begin
+    Result := UnwindCacheTake(Thread^.Stacks, Frame, StackEnd(Frame));
+    if Result <> LostBacktrace then
+      Exit;
+  end;
+  BacktraceTake(Stack); // BacktraceKeep may have space for its innermost frames
   Result := 0; // of a backtrace without a frame
   if Stack.Frames[0] <> CutFrame then
     Result := BacktraceKeep(Stack);

@@ -3,9 +3,9 @@
 // Owns:       the records in each TPlaces; its memory is the caller's.
 // Invariants: a group and a backtrace have one place, until places of one text are joined, and then
 //             those of one line. The places of a group are a list; the number of its first one is
-//             the group's. Blocks of
-//             places that no longer fit into the table are counted in none, so a group may have
-//             more blocks than its places.
+//             the group's. As the table fills, new places have the innermost frames of their
+//             backtraces alone. Blocks of those that do not fit even so are counted in none, so a
+//             group may have more blocks than its places.
 // Callers:    any thread; a TPlaces belongs to one. Allocates nothing.
 unit LaneMM.Places;
 
@@ -21,6 +21,8 @@ const
   PlaceLimit = 16384;
   /// No place.
   NoPlace = 0;
+  /// Frames of a backtrace that has no space in a table of places or groups.
+  ShortFrames = 8;
 
 type
   PPlace = ^TPlace;
@@ -74,6 +76,10 @@ uses
 
 const
   SlotCount = PlaceLimit * 2;
+  // Places from which on new ones have fewer frames, and how many.
+  MostWhole = PlaceLimit div 4 * 3;
+  MostShort = PlaceLimit div 16 * 15;
+  LeastFrames = 2;
 
 // Returns the number of the slot of the place, or of the free slot for it.
 function SlotOf(const Places: TPlaces; Group, Stack: Cardinal): Cardinal;
@@ -102,13 +108,16 @@ begin
 end;
 
 // Returns the place of the group and the backtrace, a new one if there is none; nil when the table
-// is full.
-function PlaceFor(var Places: TPlaces; Group, Stack: Cardinal; var First: Cardinal): PPlace;
+// has Limit places.
+function PlaceFor(var Places: TPlaces; Group, Stack: Cardinal; var First: Cardinal;
+  Limit: Cardinal): PPlace;
 var
   Slot: Cardinal;
 begin
+  if Stack = LostBacktrace then
+    Exit(nil);
   Slot := SlotOf(Places, Group, Stack);
-  if (Places.Slots[Slot] = NoPlace) and (Places.Count < PlaceLimit) then
+  if (Places.Slots[Slot] = NoPlace) and (Places.Count < Limit) then
   begin
     Inc(Places.Count);
     Places.Slots[Slot] := Places.Count;
@@ -134,7 +143,11 @@ begin
     Inc(Places.LostCount);
   if (Stack = 0) or (Stack = LostBacktrace) then
     Exit;
-  Place := PlaceFor(Places, Group, Stack, First);
+  Place := PlaceFor(Places, Group, Stack, First, MostWhole);
+  if Place = nil then
+    Place := PlaceFor(Places, Group, BacktraceShorten(Stack, ShortFrames), First, MostShort);
+  if Place = nil then
+    Place := PlaceFor(Places, Group, BacktraceShorten(Stack, LeastFrames), First, PlaceLimit);
   if Place = nil then
     Exit;
   if (Place^.Count = 0) or (Block.Number < Place^.Number) then

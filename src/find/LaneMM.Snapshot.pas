@@ -415,12 +415,18 @@ begin
   Result := Slot^;
 end;
 
-// FindGroup. Backtraces take half of the groups at most; then the size distinguishes blocks.
+// FindGroup. Backtraces take three eighths of the groups at most, and their innermost frames one;
+// then the size distinguishes blocks.
 function GroupOf(var Snapshot: TSnapshot; var Key: TGroup; Size: NativeUInt): Cardinal;
 begin
   if Key.Stack <> 0 then
   begin
-    Result := FindGroup(Snapshot, Key, GroupLimit div 2);
+    Result := FindGroup(Snapshot, Key, GroupLimit div 8 * 3);
+    if Result <> 0 then
+      Exit;
+    Key.Stack := BacktraceShorten(Key.Stack, ShortFrames);
+    if Key.Stack <> LostBacktrace then
+      Result := FindGroup(Snapshot, Key, GroupLimit div 2);
     if Result <> 0 then
       Exit;
     Key.Stack := 0;

@@ -284,8 +284,7 @@ begin
   if List.Snapshot.Places^.LostCount > 0 then
   begin
     FieldsOpen(Fields);
-    FieldNumber(Fields, fiCount, (List.Snapshot.Places^.LostCount * 100
-      + NativeUInt(List.Blocks - 1)) div List.Blocks);
+    FieldCount(Fields, fiBlocks, List.Snapshot.Places^.LostCount, 'block');
     MessageEnd(Text, msPlacesLost, Fields);
   end
   else if (List.PlaceCount = 0) and not IsSet(opStacks) and not Debug.IsStarted then

@@ -10,6 +10,7 @@
 //             swept since reads as none, never as another backtrace, unless it is as old as
 //             MostLives sweeps of it. When the table is full, or has no memory, a new backtrace
 //             gets LostBacktrace, and so does every longer one: a part would be another backtrace.
+//             The last SpareNodes are for their innermost frames, with CutFrame for the others.
 //             From FoldFrom nodes on recursion is folded: for a new node with the return address of
 //             one of its callers that caller serves, so two frames that follow each other always
 //             called each other.
@@ -41,6 +42,9 @@ const
   HeadBits = 18;
   LateBits = 20;
   LateFrom = 1 shl HeadBits;
+  /// Nodes that backtraces without space alone get, and how many of their frames these have.
+  SpareNodes = 1 shl 16;
+  SpareFrames = 10;
   /// Sweeps of a node after which its numbers are used again.
   MostLives = LostBacktrace shr NodeBits;
 
@@ -83,8 +87,12 @@ function BacktracesStart: Boolean;
 /// Returns the number of the backtrace that has the frame Return inside the backtrace Outer, 0 for
 /// none. Returns LostBacktrace when the table is full, 0 when it does not exist.
 function BacktraceExtend(Outer: Cardinal; Return: NativeUInt): Cardinal;
-/// Stores a backtrace; returns its number, as BacktraceExtend.
+/// Stores a backtrace; returns its number, as BacktraceExtend. Without space it keeps SpareFrames
+/// frames at most.
 function BacktraceKeep(const Stack: TBacktrace): Cardinal;
+/// Returns the number of the innermost frames of the backtrace Number, at most Count, as
+/// BacktraceTrim; Number itself where it has no more, LostBacktrace without space.
+function BacktraceShorten(Number, Count: Cardinal): Cardinal;
 /// Reads the innermost frames of the backtrace Number, at most Stacks.Depth, without the frames of
 /// the memory manager where they are recognized. Returns False when there is no such backtrace.
 function BacktraceRead(Number: Cardinal; out Stack: TBacktrace): Boolean;
@@ -326,15 +334,15 @@ end;
 
 // ---------------------------------------------------------------------------- nodes
 
-// Takes a node that was never used; returns its index, or 0.
-function TakeUnused(Table: PCallTable): Cardinal;
+// Takes a node that was never used, while fewer than Limit were; returns its index, or 0.
+function TakeUnused(Table: PCallTable; Limit: NativeUInt): Cardinal;
 var
   Taken: NativeUInt;
 begin
   Taken := LoadAcquire(Table^.Count);
-  if Taken < NodeMask then
+  if Taken < Limit then
     Taken := FetchAdd(Table^.Count, 1);
-  if Taken >= NodeMask then
+  if Taken >= Limit then
     Exit(0);
   Result := Taken + 1;
   if (PieceOf(Table, Result) = nil)
@@ -343,13 +351,13 @@ begin
 end;
 
 // Takes a node; returns its index, or 0 when there is none. Sweeps the table if that is due.
-function TakeNode(Table: PCallTable): Cardinal;
+function TakeNode(Table: PCallTable; Limit: NativeUInt): Cardinal;
 begin
   Result := 0;
   if LoadAcquire(Table^.Free) and NodeMask <> 0 then
     Result := PopFree(Table);
   if Result = 0 then
-    Result := TakeUnused(Table);
+    Result := TakeUnused(Table, Limit);
   if Result <> 0 then
     Exit;
   if (FetchAdd(Table^.Lost, 1) < LoadAcquire(Table^.SweepFrom)) or (@Stacks.VisitNumbers = nil)
@@ -438,7 +446,8 @@ begin
   Result := 0;
 end;
 
-function BacktraceExtend(Outer: Cardinal; Return: NativeUInt): Cardinal;
+// BacktraceExtend in a table of at most Limit nodes.
+function ExtendIn(Outer: Cardinal; Return, Limit: NativeUInt): Cardinal;
 var
   Table: PCallTable;
   Node: PCallNode;
@@ -465,7 +474,7 @@ begin
     Result := Repeated(Table, Outer, Return);
   if Result <> 0 then
     Exit;
-  Index := TakeNode(Table);
+  Index := TakeNode(Table, Limit);
   if Index = 0 then
     Exit(LostBacktrace);
   Node := NodeAt(Table, Index);
@@ -481,13 +490,50 @@ begin
   until CompareAndSwap(Head^, First, Index);
 end;
 
-function BacktraceKeep(const Stack: TBacktrace): Cardinal;
+function BacktraceExtend(Outer: Cardinal; Return: NativeUInt): Cardinal;
+begin
+  Result := ExtendIn(Outer, Return, NodeMask - SpareNodes);
+end;
+
+// Stores a backtrace in a table of at most Limit nodes.
+function KeepIn(const Stack: TBacktrace; Limit: NativeUInt): Cardinal;
 var
   Index: NativeInt;
 begin
   Result := 0;
   for Index := NativeInt(Stack.Count) - 1 downto 0 do
-    Result := BacktraceExtend(Result, Stack.Frames[Index]);
+    Result := ExtendIn(Result, Stack.Frames[Index], Limit);
+end;
+
+// Stores the Count innermost frames of a backtrace that has more, then CutFrame.
+function KeepShort(const Stack: TBacktrace; Count: Cardinal): Cardinal;
+var
+  Short: TBacktrace;
+begin
+  Move(Stack.Frames, Short.Frames, Count * SizeOf(Short.Frames[0]));
+  Short.Frames[Count] := CutFrame;
+  Short.Count := Count + 1;
+  Result := KeepIn(Short, NodeMask);
+end;
+
+function BacktraceKeep(const Stack: TBacktrace): Cardinal;
+begin
+  Result := KeepIn(Stack, NodeMask - SpareNodes);
+  if Result <> LostBacktrace then
+    Exit;
+  if Stack.Count > SpareFrames then
+    Result := KeepShort(Stack, SpareFrames)
+  else
+    Result := KeepIn(Stack, NodeMask);
+end;
+
+function BacktraceShorten(Number, Count: Cardinal): Cardinal;
+var
+  Stack: TBacktrace;
+begin
+  Result := Number;
+  if BacktraceRead(Number, Stack) and (Stack.Count > Count) then
+    Result := KeepShort(Stack, Count);
 end;
 
 function BacktraceRead(Number: Cardinal; out Stack: TBacktrace): Boolean;
@@ -524,7 +570,7 @@ begin
   if not BacktraceRead(Number, Stack) then
     Exit(LostBacktrace);
   BacktraceFoldRecursion(Stack, 0, @Stack.Frames);
-  Result := BacktraceKeep(Stack);
+  Result := KeepIn(Stack, NodeMask - SpareNodes);
   if Result = LostBacktrace then
     Result := Number;
 end;

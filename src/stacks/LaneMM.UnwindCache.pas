@@ -401,8 +401,7 @@ begin
     Result := Way^.Number;
 end;
 
-// Keeps the path from the innermost frame past the Count new ones, unless it is long or was cut. It
-// passes the innermost frame at least, new or not.
+// Keeps the path past the Count new frames, one at least, unless it is long, was cut or is lost.
 procedure Keep(out Way: TCachedPath; const Cache: TUnwindCache; Count: NativeUInt;
   Number: Cardinal);
 var
@@ -412,7 +411,8 @@ begin
   Way.Pc := 0;
   if Count = 0 then
     Count := 1;
-  if (Count > PathFrames) or (Count >= Cache.Count) or not IsEnough(Cache, Cache.Count) then
+  if (Count > PathFrames) or (Count >= Cache.Count) or (Number = LostBacktrace)
+    or not IsEnough(Cache, Cache.Count) then
     Exit;
   Step := @Cache.Steps[Cache.Count - 1];
   Base := Step - Count;

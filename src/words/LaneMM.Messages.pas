@@ -233,8 +233,8 @@ const
     (Name: 'leaks-suppressed'; Text: '  Suppressed, not counted: {blocks}, {size}'),
     (Name: 'leaks-reachable'; Text: '  Still reachable, not counted: {blocks}, {size}'),
     (Name: 'leaks-lost'; Text: '  Not examined for lack of memory: {blocks}'),
-    (Name: 'places-lost'; Text: '  {count} % of these blocks have no callers: the table of'
-      + ' backtraces is full.'),
+    (Name: 'places-lost';
+      Text: '  Without callers, as the table of backtraces is full: {blocks}.'),
     (Name: 'leaks-follow';
       Text: '  These leaks may follow from the memory errors reported before.'),
     (Name: 'leaks-advice'; Text: '  LANEMM=leaks,stacks also shows where they were allocated.'),

@@ -54,6 +54,7 @@ type
     procedure StackIsReadAsItWasKept;
     procedure StackOfAWrongNumberIsNone;
     procedure StackThatDoesNotFitIsNoneAndNoPartOfIt;
+    procedure InnermostFramesOfOneThatDoesNotFitAreKept;
     procedure RecursionIsFoldedInAWellFilledTable;
     procedure ListsOfAWellFilledTableAreShort;
     procedure BacktraceOfAnEmptyTableIsFoundInAFullOne;
@@ -456,6 +457,32 @@ begin
   Same(Inner, BacktraceExtend(0, 1000), 'number of one that is there');
 end;
 
+function KeepOne(First, Count: Cardinal): Cardinal;
+var
+  Stack: TBacktrace;
+  Index: Integer;
+begin
+  Stack := Default(TBacktrace);
+  Stack.Count := Count;
+  for Index := 0 to Count - 1 do
+    Stack.Frames[Index] := First + Index;
+  Result := BacktraceKeep(Stack);
+end;
+
+procedure TUnwindCacheTests.InnermostFramesOfOneThatDoesNotFitAreKept;
+var
+  Stack: TBacktrace;
+begin
+  UseAnotherTable(NodeMask - SpareNodes);
+  AssertTrue(BacktraceRead(KeepOne(1000, SpareFrames + 5), Stack));
+  Same(SpareFrames + 1, Stack.Count, 'frames');
+  AssertTrue('innermost', Stack.Frames[0] = 1000);
+  AssertTrue('last', Stack.Frames[SpareFrames - 1] = 1000 + SpareFrames - 1);
+  AssertTrue('end', Stack.Frames[SpareFrames] = CutFrame);
+  AssertTrue(BacktraceRead(KeepOne(2000, SpareFrames), Stack));
+  Same(SpareFrames, Stack.Count, 'frames of one that is no longer');
+end;
+
 // Two places that call each other's routine have as many paths as there are depths, squared.
 procedure TUnwindCacheTests.RecursionIsFoldedInAWellFilledTable;
 const
@@ -482,18 +509,6 @@ begin
   end;
   Before := PNativeUInt(Stacks.Table)^;
   AtMost(Full div 4 + 20, Before, 'nodes');
-end;
-
-function KeepOne(First, Count: Cardinal): Cardinal;
-var
-  Stack: TBacktrace;
-  Index: Integer;
-begin
-  Stack := Default(TBacktrace);
-  Stack.Count := Count;
-  for Index := 0 to Count - 1 do
-    Stack.Frames[Index] := First + Index;
-  Result := BacktraceKeep(Stack);
 end;
 
 // With a fourth of the lists, 83,100 are the mean.
@@ -651,7 +666,7 @@ procedure TUnwindCacheTests.SweepsMixNoBacktraces;
 var
   Index: Integer;
 begin
-  UseAnotherTable(NodeMask - KeeperCount * HeldCount * 8 div 3 * 4);
+  UseAnotherTable(NodeMask - SpareNodes - KeeperCount * HeldCount * 8 div 3 * 4);
   for Index := 0 to High(Keepers) do
     Keepers[Index] := TKeeper.Create(True);
   SweepCount := 0;
