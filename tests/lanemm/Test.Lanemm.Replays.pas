@@ -173,7 +173,7 @@ end;
 procedure TReplayTests.OtherFilesAreRefused;
 begin
   Call('replay waste.so');
-  Refused(7, 'waste.so is no recording; LANEMM=record=waste.so makes one');
+  Refused(7, 'waste.so is no recording; `LANEMM=record=FILE` makes one');
   Call('replay nothing.lanerec');
   Refused(1, 'nothing.lanerec: No such file or directory');
   RecordMany('');

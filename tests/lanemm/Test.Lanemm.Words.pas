@@ -712,7 +712,7 @@ end;
 procedure TRefusalTests.AMissingArgumentIsNamed;
 begin
   Call('state');
-  Refused(2, 'PID is missing');
+  Refused(2, 'PID is missing; see `lanemm ');
   Call('diff a');
   AtLeast(1, ExitStatus, 'exit code');
 end;
@@ -733,6 +733,10 @@ begin
   Refused(1, 'there is no program `/tmp`');
   Call('run ./serverr --port=80');
   Refused(1, 'there is no program `./serverr`');
+  Call('run units/Planted.o');
+  Refused(1, '`units/Planted.o` is no program: it is not executable');
+  Call('run Planted now');
+  Refused(1, 'there is no program `Planted` on the path; did you mean `./Planted`?');
   Has('there is no file /none.so', Shell('LIBLANEMM=/none.so ../lanemm run /bin/true'));
   Same(1, ExitStatus, 'exit code');
 end;

@@ -22,6 +22,8 @@ type
 
 /// Returns the path of a program, found as a shell finds it; empty if there is none.
 function ProgramPath(const Name: string): string;
+/// Returns a sentence for a name that ProgramPath finds no program of.
+function NoProgramText(const Name: string): string;
 /// Returns the folder of lanemm, with a slash.
 function OwnFolder: string;
 /// Returns the path of liblanemm.so; raises ETool without one.
@@ -57,6 +59,15 @@ begin
     Result := ExeSearch(Name, '');
   if (Result <> '') and (not FileExists(Result) or (FpAccess(Result, X_OK) <> 0)) then
     Result := '';
+end;
+
+function NoProgramText(const Name: string): string;
+begin
+  Result := Format('there is no program `%s`', [Name]);
+  if FileExists(Name) and (Pos('/', Name) > 0) then
+    Result := Format('`%s` is no program: it is not executable', [Name])
+  else if ProgramPath('./' + Name) <> '' then
+    Result := Result + Format(' on the path; did you mean `./%s`?', [Name]);
 end;
 
 function OwnFolder: string;

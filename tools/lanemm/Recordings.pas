@@ -125,7 +125,7 @@ begin
   FpClose(Handle);
   Head := Pointer(Map);
   if (Map = nil) or (Map = MAP_FAILED) or (Head^.Magic <> RecordMagic) then
-    raise ETool.Create(ecDamaged, '%s is no recording; LANEMM=record=%0:s makes one', [Path]);
+    raise ETool.Create(ecDamaged, '%s is no recording; `LANEMM=record=FILE` makes one', [Path]);
   if Head^.Layout <> RecordLayout then
     raise ETool.Create(ecOtherVersion, '%s was recorded by another version of LaneMM', [Path]);
   IsMalloc := Head^.IsMalloc <> 0;

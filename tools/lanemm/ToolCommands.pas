@@ -269,7 +269,7 @@ end;
 function TArguments.Word(Index: Integer; const Name: string): string;
 begin
   if Index >= Words.Count then
-    raise ETool.Create(ecUsage, '%s is missing', [Name]);
+    raise ETool.Create(ecUsage, '%s is missing; see `lanemm %s --help`', [Name, ParamStr(1)]);
   Result := Words[Index];
 end;
 

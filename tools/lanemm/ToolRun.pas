@@ -42,11 +42,13 @@ begin
     Arguments.Words.Delete(0);
   end;
   Path := ProgramPath(Arguments.Word(0, 'PROGRAM'));
+  if (Path = '') and FileExists(Words) then
+    raise ETool.Create(ecFailed, '%s', [NoProgramText(Words)]);
   if (Path = '') and (Words <> '') then
     raise ETool.Create(ecFailed, 'there is no program `%s`, and no program `%s` after settings',
       [Words, Arguments.Words[0]]);
   if Path = '' then
-    raise ETool.Create(ecFailed, 'there is no program `%s`', [Arguments.Words[0]]);
+    raise ETool.Create(ecFailed, '%s', [NoProgramText(Arguments.Words[0])]);
   Variables := OwnEnvironment;
   if Words <> '' then
     SetBefore(Variables, 'LANEMM', Words, ',');

@@ -109,7 +109,7 @@ begin
   inherited Create;
   Title := ProgramPath(Arguments.Word(0, 'PROGRAM'));
   if Title = '' then
-    raise ETool.Create(ecFailed, 'there is no program `%s`', [Arguments.Words[0]]);
+    raise ETool.Create(ecFailed, '%s', [NoProgramText(Arguments.Words[0])]);
   Found := ReadProgram(Title);
   CheckProgram;
   ReadOptions(Arguments);
