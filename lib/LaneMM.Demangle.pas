@@ -4,7 +4,7 @@
 //             sets it, since no initialization runs there.
 // How:        one pass over the name writes the text. A part that later parts may refer to is kept
 //             with the place where a pointer to it would put its star: int (*)(char).
-// Limits:     no expressions in template arguments, no decltype; return types are left out. A name
+// Limits:     no expressions in template arguments but packs, no decltype; return types are left out. A name
 //             that is not understood to its end is refused.
 // Callers:    any thread, also in an error report: uses no heap.
 // Source:     Itanium C++ ABI, section 5.1, https://itanium-cxx-abi.github.io/cxx-abi/abi.html
@@ -32,6 +32,7 @@ const
 
 procedure ReadType(var Pass: TPass); forward;
 procedure ReadEncoding(var Pass: TPass); forward;
+procedure ReadExpansion(var Pass: TPass); forward;
 procedure ReadName(var Pass: TPass); forward;
 
 // ---------------------------------------------------------------------------- plain names
@@ -241,6 +242,12 @@ begin
     end;
     Want(Pass, 'E');
   end
+  else if TakeBoth(Pass, 'X', 's') then
+  begin
+    Want(Pass, 'p');
+    ReadExpansion(Pass);
+    Want(Pass, 'E');
+  end
   else
     ReadType(Pass);
 end;
@@ -329,7 +336,11 @@ begin
       Pass.NameLength := Pass.Length - Pass.NameFirst;
       Exit;
     end;
-  AddKept(Pass, Pass.Parts, ReadSequence(Pass));
+  Index := ReadSequence(Pass);
+  if Pass.IsExpanding and (Index < Pass.Parts.Count) and Pass.Parts.Items[Index].IsPack then
+    AddMember(Pass, Pass.Parts.Items[Index])
+  else
+    AddKept(Pass, Pass.Parts, Index);
   Pass.NameLength := 0;
 end;
 
@@ -343,12 +354,13 @@ begin
     Add(Pass, 'auto:');
     AddNumber(Pass, Index + 1);
   end
-  else if Pass.IsExpanding and (Index < Pass.Arguments.Count)
-    and Pass.Arguments.Items[Index].IsPack then
+  else if (Index < Pass.Arguments.Count) and Pass.Arguments.Items[Index].IsPack then
   begin
-    Pass.PackCount := Pass.Arguments.Items[Index].PackCount;
-    if Pass.PackCount > 0 then
-      AddKept(Pass, Pass.Packs, Pass.Arguments.Items[Index].PackFirst + Pass.PackIndex);
+    Pass.Pack := Index + 1;
+    if Pass.IsExpanding then
+      AddMember(Pass, Pass.Arguments.Items[Index])
+    else
+      AddKept(Pass, Pass.Arguments, Index);
   end
   else
     AddKept(Pass, Pass.Arguments, Index);
@@ -698,8 +710,9 @@ begin
   First := Pass.Length;
   if Pass.Depth > MostDepth then
     Fail(Pass);
+  Pass.Pack := 0;
   if not Pass.HasFailed and not ReadBuiltin(Pass) and ReadCompound(Pass, First) then
-    Keep(Pass, Pass.Parts, First);
+    KeepType(Pass, First);
   Dec(Pass.Depth);
 end;
 

@@ -57,6 +57,7 @@ type
     IsExpanding: Boolean;  //< a pack stands for its member PackIndex
     PackIndex: Cardinal;   //< see IsExpanding
     PackCount: Cardinal;   //< the members of the pack that was met
+    Pack: Cardinal;        //< number from 1 on of the argument, a pack, that was read last; 0: none
     Out: array[0..MostText - 1] of AnsiChar;  //< the text
     Kept: array[0..MostKept - 1] of AnsiChar; //< the text of parts
   end;
@@ -90,6 +91,10 @@ procedure TypeEnds(var Pass: TPass); inline;
 procedure Keep(var Pass: TPass; var Parts: TParts; First: Cardinal);
 /// Adds the part Index; fails when there is none.
 procedure AddKept(var Pass: TPass; const Parts: TParts; Index: Cardinal);
+/// Keeps a type from First on as a part; a pack as one.
+procedure KeepType(var Pass: TPass; First: Cardinal);
+/// Adds the member that a pack stands for.
+procedure AddMember(var Pass: TPass; const Pack: TPart);
 /// Adds a decimal number.
 procedure AddNumber(var Pass: TPass; Value: NativeUInt);
 /// Reads a decimal number; fails without a digit.
@@ -211,6 +216,7 @@ begin
   Part^.First := Pass.KeptLength;
   Part^.Length := Count;
   Part^.Hole := 0;
+  Part^.IsPack := False;
   if Pass.Hole > First then
     Part^.Hole := Pass.Hole - First;
   Part^.IsBare := Pass.IsBare;
@@ -233,6 +239,30 @@ begin
   if Parts.Items[Index].Hole <> 0 then
     Pass.Hole := First + Parts.Items[Index].Hole;
   Pass.IsBare := Parts.Items[Index].IsBare;
+end;
+
+procedure KeepType(var Pass: TPass; First: Cardinal);
+var
+  Part: ^TPart;
+begin
+  Keep(Pass, Pass.Parts, First);
+  if Pass.HasFailed then
+    Exit;
+  Part := @Pass.Parts.Items[Pass.Parts.Count - 1];
+  Part^.IsPack := Pass.Pack > 0;
+  if Part^.IsPack then
+  begin
+    Part^.PackFirst := Pass.Arguments.Items[Pass.Pack - 1].PackFirst;
+    Part^.PackCount := Pass.Arguments.Items[Pass.Pack - 1].PackCount;
+  end;
+  Pass.Pack := 0;
+end;
+
+procedure AddMember(var Pass: TPass; const Pack: TPart);
+begin
+  Pass.PackCount := Pack.PackCount;
+  if Pack.PackCount > 0 then
+    AddKept(Pass, Pass.Packs, Pack.PackFirst + Pass.PackIndex);
 end;
 
 procedure AddNumber(var Pass: TPass; Value: NativeUInt);

@@ -643,6 +643,7 @@ begin
   AllocationLogEnd; // after the frees of units that LeaksFind finalizes
   if LoadAcquire(Observe.SiteKeys) <> 0 then
     WatchWrite;
+  Debug.IsEnding := True;
   if Debug.IsStarted and not DebugIsUnusedChild then
     DebugCheckHeap;
   if IsLibrary then

@@ -23,7 +23,7 @@ procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Hooks, LaneMM.Os, LaneMM.Rtl, LaneMM.SettingsState,
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Hooks, LaneMM.Os, LaneMM.SettingsState,
   LaneMM.ReportStack, LaneMM.Events, LaneMM.ReportHead,
   LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Elf,
   LaneMM.Symbols, LaneMM.Contents, LaneMM.Groups;
@@ -138,6 +138,8 @@ begin
   MessageAdd(Report.Event.Text, Message, Report.Fields);
   if (Stack.Count > 0) and (Stack.Frames[0] <> CutFrame) then
     BacktraceAddText(Report.Event.Text, Report.Symbolizer, Stack)
+  else if (Message = msFoundStack) and Debug.IsEnding then
+    MessageAdd(Report.Event.Text, msEndStack, Report.Fields)
   else
     MessageAdd(Report.Event.Text, msNoStack, Report.Fields);
 end;
@@ -226,16 +228,17 @@ end;
 
 // ---------------------------------------------------------------------------- addresses
 
-// Adds where an address outside of the heap lies.
-procedure AddPlace(var Report: TReport; Address: NativeUInt);
+// Adds where an address outside of the heap lies. Finding lies on the stack of the thread; a report
+// may have one of its own.
+procedure AddPlace(var Report: TReport; const Finding: TFinding);
 var
   Mapping: TOsMapping;
   Message: TMessage;
 begin
   Mapping := Default(TOsMapping);
-  if not ElfFindModule(Address, Mapping) then
+  if not ElfFindModule(Finding.Address, Mapping) then
     Message := msIsUnmapped
-  else if NativeUInt(NativeUInt(get_frame) - Mapping.First)
+  else if NativeUInt(NativeUInt(@Finding) - Mapping.First)
     < NativeUInt(Mapping.Limit - Mapping.First) then
     Message := msIsStack
   else if Mapping.IsFile then
@@ -260,7 +263,7 @@ begin
       MessageAdd(Report.Event.Text, msIsInner, Report.Fields);
   end;
   if Finding.Note = noElsewhere then
-    AddPlace(Report, Finding.Address)
+    AddPlace(Report, Finding)
   else if Finding.Note <> noNone then
     MessageAdd(Report.Event.Text, Messages[Finding.Note], Report.Fields);
 end;

@@ -123,6 +123,8 @@ type
   TDebug = record
     IsStarted: Boolean;         //< racy    debug mode was on once: its hooks are set. Never reset;
                                 //  an old False leaves out a check, or repeats DebugStart
+    IsEnding: Boolean;          //< racy    the last check of the heap has begun; an old value names
+                                //  no other place
     HasRegions: Boolean;        //< racy    a debug block was allocated in a scope of a region once.
                                 //  The thread that frees the region comes after it
     NewFill: Byte;              //< racy    fill byte of new debug blocks

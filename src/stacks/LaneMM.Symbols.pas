@@ -70,8 +70,8 @@ function SymbolIsInner(Symbol: PSymbol): Boolean;
 /// run-time library or its collections; also if the program specializes a generic of theirs. Or to
 /// C++'s standard library.
 function SymbolIsLibrary(Symbol: PSymbol): Boolean;
-/// Returns whether the routine is a library's, and its unit has no source lines or is a collection
-/// that the program specializes: reports name the program's own instead.
+/// Returns whether the routine is a library's, and its unit has no source lines, or is a collection
+/// or a template that the program specializes: reports name the program's own instead.
 function SymbolIsFolded(Symbol: PSymbol): Boolean;
 /// Returns whether the routine has a name of Free Pascal, with its unit.
 function SymbolIsOfUnit(Symbol: PSymbol): Boolean;
@@ -453,7 +453,8 @@ end;
 
 function SymbolIsFolded(Symbol: PSymbol): Boolean;
 begin
-  Result := SymbolIsLibrary(Symbol) and ((Symbol^.Line = 0) or IsGeneric(Symbol));
+  Result := SymbolIsLibrary(Symbol)
+    and ((Symbol^.Line = 0) or IsGeneric(Symbol) or Symbol^.IsHeader);
 end;
 
 function SymbolIsOfUnit(Symbol: PSymbol): Boolean;

@@ -31,7 +31,8 @@ type
     msIsFreedFill, msIsNewFill, //< the address is a pattern of debug mode
     msIsLikely,          //< the block is a possible one
     msIsUnknown,         //< the block is not known, and how to find it
-    msAllocStack, msFreeStack, msHereStack, msFoundStack, msNoStack, msLostStack,
+    msAllocStack, msFreeStack, msHereStack, msFoundStack, msNoStack, msEndStack,
+    msLostStack,
     msFollows,           //< an error of the same block was reported before
     msWriteAdvice, msNearAdvice, //< how to find a write: guard pages; a check, of one near the end
     msLeaks,             //< total of the leaks
@@ -191,6 +192,7 @@ const
     (Name: 'here-stack'; Text: '  Occurred at'),
     (Name: 'detected-stack'; Text: '  Detected at'),
     (Name: 'no-stack'; Text: '      (no backtrace was recorded)'),
+    (Name: 'end-stack'; Text: '      (the end of the program)'),
     (Name: 'lost-stack'; Text: '      (no backtrace was recorded: the table of them is full)'),
     (Name: 'follows'; Text: '  May follow from the error in this block that was reported before.'),
     (Name: 'write-advice'; Text:

@@ -137,6 +137,10 @@ __attribute__((noinline)) static void spoil(const char *mode) {
   }
   if (strcmp(mode, "twice") == 0)
     free_one(block);
+  if (strcmp(mode, "late") == 0)
+    keep_one()[24] = 1;
+  if (strcmp(mode, "local") == 0)
+    free_one((char *)&block);
 }
 
 struct node {

@@ -198,6 +198,17 @@ finds_double_free() {
     && grep -A 1 'Freed by' "$log" | grep -q ' free_one  watched.c:[0-9]'
 }
 
+# The block is in use at the end: no frame of the program is left.
+finds_damage_at_the_end() {
+  watch debug,log=logs late && has 'Heap block overrun' \
+    && grep -A 1 'Detected at' "$log" | grep -q '^      (the end of the program)$'
+}
+
+finds_free_of_local() {
+  watch debug,log=logs local
+  [ $? -ne 0 ] && has 'The address is on the stack of this thread.'
+}
+
 finds_underrun() {
   watch debug,log=logs before && has 'Heap block underrun' && has 'Modified: 1 byte at offset -32' \
     && grep -A 1 'Allocated by' "$log" | grep -q ' keep_one  watched.c:[0-9]'
@@ -323,7 +334,7 @@ shows_inlined() {
   own_frames | grep -q 'innermost@innermosti middle@middlei outermost@outermost main@' \
     && own_frames | grep -q 'add_number@push main@' && own_frames | grep -q 'add_pair@map main@' \
     && own_frames | grep -q 'add_hidden@hidden main@' \
-    && grep -q 'allocate.*  new_allocator.h:[0-9]*  (inlined)$' "$inlined" \
+    && ! grep -q '  new_allocator.h:' "$inlined" \
     && grep -B 1 ' add_number()' "$inlined" | grep -q 'push_back.*  stl_vector.h:[0-9]*'
 }
 
@@ -442,6 +453,8 @@ for words in leaks leaks,stacks leaks,debug leaks,stacks,debug; do
     reports_leaks_of_child $words
 done
 promise 'debug finds a write behind a block' finds_damage
+promise 'debug finds a write behind one that is in use at the end, and says so' finds_damage_at_the_end
+promise 'debug says that a freed variable lies on the stack' finds_free_of_local
 promise 'debug finds a write 32 bytes before a block' finds_underrun
 promise 'debug finds damage of blocks with an alignment' finds_damage_of_aligned debug
 promise 'debug finds it in front of guard pages, too' finds_damage_of_aligned debug,guard=pages

@@ -24,7 +24,7 @@ uses
   SysUtils, testregistry, LaneMM.Text, LaneMM.Symbols, LaneMM.Demangle;
 
 const
-  Names: array[0..38, 0..1] of string = (
+  Names: array[0..40, 0..1] of string = (
     ('_Z3foov', 'foo()'),
     ('_ZL10get_shrunkm', 'get_shrunk(unsigned long)'),
     ('_ZL6beyondRK7Mistake', 'beyond(Mistake const&)'),
@@ -47,6 +47,8 @@ const
     ('_Z5printIJEEvDpT_', 'print<>()'),
     ('_Z4makeI1AJiPcEET_DpOT0_', 'make<A, int, char*>(int&&, char*&&)'),
     ('_Z4makeI1AJEET_iDpOT0_', 'make<A>(int)'),
+    ('_ZN3JobI1AE3runIJLm0ELm1EEEEv5ListsIJXspT_EEE', 'Job<A>::run<0ul, 1ul>(Lists<0ul, 1ul>)'),
+    ('_Z4callI1AJEEN6ResultIT_JDpT0_EE4typeEOS2_DpOS3_', 'call<A>(A&&)'),
     ('_Z5visitPFiPvES_', 'visit(int (*)(void*), void*)'),
     ('_Z5visitPFivES0_', 'visit(int (*)(), int (*)())'),
     ('_Z4callM1AFviE', 'call(void (A::*)(int))'),
