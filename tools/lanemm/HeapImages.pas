@@ -110,7 +110,8 @@ function FindEngines(Target: TTarget): TArray<UInt64>;
 implementation
 
 uses
-  LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Groups, ToolCommands, StatusPages, HeapThreads, ToolText;
+  LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Groups, ToolCommands, TargetCores, StatusPages,
+  HeapThreads, ToolText;
 
 // ---------------------------------------------------------------------------- finding Process
 
@@ -171,30 +172,24 @@ end;
 // Raises ETool for a program with another size of pointers, as the head of its file in the memory
 // says.
 procedure CheckBits(Target: TTarget);
-type
-  TElfIdentity = packed record
-    Magic: Cardinal;
-    Bits: Byte; // in units of 32
-  end;
 const
-  Magic = $464C457F;
   BitsPerUnit = 32;
   OwnBits = SizeOf(Pointer) * 8;
 var
   Index: Integer;
   Region: PRegion;
-  Identity: TElfIdentity;
+  Head: TElfHead;
 begin
   for Index := 0 to Target.RegionCount - 1 do
   begin
     Region := Target.Regions[Index];
     if (Region^.Path <> '') and (Region^.Path = Target.ProgramPath)
       and (Region^.FileOffset = 0)
-      and Target.ReadAll(Region^.First, @Identity, SizeOf(Identity))
-      and (Identity.Magic = Magic) and (Identity.Bits * BitsPerUnit <> OwnBits) then
+      and Target.ReadAll(Region^.First, @Head, SizeOf(Head)) and (Head.Magic = ElfMagic)
+      and (Head.Bits * BitsPerUnit <> OwnBits) then
       raise ETool.Create(ecOtherVersion, '%s is a program of %d bits, and this lanemm reads the'
         + ' memory of those of %d; `ps`, `do`, and all reports but leaks and threads ask the process',
-        [Target.Name, Identity.Bits * BitsPerUnit, OwnBits]);
+        [Target.Name, Head.Bits * BitsPerUnit, OwnBits]);
   end;
 end;
 

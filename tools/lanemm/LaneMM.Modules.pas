@@ -21,58 +21,19 @@ function ModulesRead(Address: NativeUInt; Target: Pointer; Size: NativeUInt): Bo
 implementation
 
 uses
-  Generics.Collections;
-
-const
-  PageBytes = 4096;
-
-type
-  TPage = record
-    IsRead: Boolean; // else it cannot be read
-    Bytes: array[0..PageBytes - 1] of Byte;
-  end;
-  PPage = ^TPage;
+  SysUtils, TargetPages;
 
 var
   Source: TTarget;
   // Class records are read again and again: each page of them is read once.
-  Pages: TDictionary<NativeUInt, PPage>;
-  LastPage: PPage;
-  LastAddress: NativeUInt;
-
-procedure ForgetPages;
-var
-  Page: PPage;
-begin
-  if Pages <> nil then
-    for Page in Pages.Values do
-      Dispose(Page);
-  Pages.Free;
-  Pages := nil;
-  LastPage := nil;
-end;
+  Pages: TTargetPages;
 
 procedure ModulesUse(Target: TTarget);
 begin
-  ForgetPages;
+  FreeAndNil(Pages);
   Source := Target;
   if Target <> nil then
-    Pages := TDictionary<NativeUInt, PPage>.Create;
-end;
-
-// Returns the page at Address, a multiple of PageBytes.
-function PageAt(Address: NativeUInt): PPage;
-begin
-  if (LastPage <> nil) and (LastAddress = Address) then
-    Exit(LastPage);
-  if not Pages.TryGetValue(Address, Result) then
-  begin
-    New(Result);
-    Result^.IsRead := Source.ReadAll(Address, @Result^.Bytes, PageBytes);
-    Pages.Add(Address, Result);
-  end;
-  LastPage := Result;
-  LastAddress := Address;
+    Pages := TTargetPages.Create(Target);
 end;
 
 function ModulesHaveData(Address, Size: NativeUInt): Boolean;
@@ -93,27 +54,10 @@ begin
 end;
 
 function ModulesRead(Address: NativeUInt; Target: Pointer; Size: NativeUInt): Boolean;
-var
-  Page: PPage;
-  Offset, Part: NativeUInt;
 begin
-  Result := True;
-  while Size > 0 do
-  begin
-    Offset := Address and (PageBytes - 1);
-    Page := PageAt(Address - Offset);
-    if not Page^.IsRead then
-      Exit(False);
-    Part := PageBytes - Offset;
-    if Part > Size then
-      Part := Size;
-    Move(Page^.Bytes[Offset], Target^, Part);
-    Inc(Address, Part);
-    Inc(PByte(Target), Part);
-    Dec(Size, Part);
-  end;
+  Result := Pages.Read(Address, Target, Size) = Size;
 end;
 
 finalization
-  ForgetPages;
+  Pages.Free;
 end.

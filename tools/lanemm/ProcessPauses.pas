@@ -36,6 +36,20 @@ type
     destructor Destroy; override;
   end;
 
+const
+  // Requests of ptrace, and what the status of a thread has that such a request has stopped.
+  Detach = 17;
+  GetRegisters = $4204;
+  SeizeThread = $4206;
+  Interrupt = $4207;
+  StopEvent = 128;
+
+/// Sends a request of ptrace; returns whether the system obeys.
+function Trace(Request, Thread: Integer; Address, Data: NativeUInt): Boolean;
+/// Reads or sets the registers of a stopped thread, as the request says.
+function MoveRegisters(Request, Thread: Integer; var Registers: TRegisters): Boolean;
+/// Waits for a new status of a thread; returns whether it came in time.
+function AwaitStatus(Thread: Integer; PatienceMs: QWord; out Status: LongInt): Boolean;
 /// Returns whether the process is stopped, or its threads are being stopped.
 function IsStopped(ProcessId: Integer): Boolean;
 /// Returns the numbers of its threads.
@@ -50,17 +64,40 @@ uses
 
 const
   TraceCall = {$ifdef CPUAARCH64} 117 {$else} 101 {$endif};
-  Detach = 17;
-  GetRegisters = $4204;
-  SeizeThread = $4206;
-  Interrupt = $4207;
-  StatusNote = 1;
-  StopEvent = 128;
-  AllThreads = $40000000; // for waitpid: threads of others, too
 
 function Trace(Request, Thread: Integer; Address, Data: NativeUInt): Boolean;
 begin
   Result := do_syscall(TraceCall, Request, Thread, TSysParam(Address), TSysParam(Data)) >= 0;
+end;
+
+function MoveRegisters(Request, Thread: Integer; var Registers: TRegisters): Boolean;
+const
+  StatusNote = 1;
+var
+  Place: record
+    Base: Pointer;
+    Size: NativeUInt;
+  end;
+begin
+  Place.Base := @Registers;
+  Place.Size := SizeOf(Registers);
+  Result := Trace(Request, Thread, StatusNote, NativeUInt(@Place));
+end;
+
+function AwaitStatus(Thread: Integer; PatienceMs: QWord; out Status: LongInt): Boolean;
+const
+  AllThreads = $40000000; // threads of others, too
+var
+  Limit: QWord;
+begin
+  Limit := GetTickCount64 + PatienceMs;
+  repeat
+    Status := 0;
+    Result := FpWaitPid(Thread, Status, AllThreads or WNOHANG) <> 0;
+    if Result or (GetTickCount64 > Limit) then
+      Exit;
+    Sleep(1);
+  until False;
 end;
 
 function StateOf(ProcessId, Thread: Integer): AnsiChar;
@@ -130,30 +167,18 @@ procedure TPause.AwaitStop(Thread: Integer);
 const
   PatienceMs = 10000;
 var
-  Limit: QWord;
   Status: LongInt;
   Found: TRegisters;
-  Place: record
-    Base: Pointer;
-    Size: NativeUInt;
-  end;
 begin
-  Limit := GetTickCount64 + PatienceMs;
-  while FpWaitPid(Thread, Status, AllThreads or WNOHANG) = 0 do
-  begin
-    if GetTickCount64 > Limit then
-      raise ETool.Create(ecFailed, 'thread %d of process %d does not stop: it waits for a device',
-        [Thread, ProcessId]);
-    Sleep(1);
-  end;
+  if not AwaitStatus(Thread, PatienceMs, Status) then
+    raise ETool.Create(ecFailed, 'thread %d of process %d does not stop: it waits for a device',
+      [Thread, ProcessId]);
   if not WIFSTOPPED(Status) then
     Exit; // it has ended
   if Status shr 16 <> StopEvent then
     Threads[High(Threads)].Signal := WSTOPSIG(Status);
   Found := Default(TRegisters);
-  Place.Base := @Found;
-  Place.Size := SizeOf(Found);
-  if Trace(GetRegisters, Thread, StatusNote, NativeUInt(@Place)) then
+  if MoveRegisters(GetRegisters, Thread, Found) then
   begin
     Insert(Thread, Numbers, Length(Numbers));
     Insert(Found, Registers, Length(Registers));

@@ -43,7 +43,7 @@ procedure Execute(const Path: string; Arguments, Variables: TStrings);
 implementation
 
 uses
-  SysUtils, BaseUnix, LaneMM.StatusPage;
+  SysUtils, BaseUnix, LaneMM.StatusPage, TargetCores;
 
 const
   LibraryName = 'liblanemm.so';
@@ -113,15 +113,7 @@ begin
 end;
 
 type
-  // Heads of an ELF file of 64 bits, of its sections, and an entry of its table of symbols.
-  TElfHead = packed record
-    Ident: array[0..15] of Byte;
-    Kind, Machine: Word;
-    Version: Cardinal;
-    Entry, Segments, Sections: UInt64;
-    Flags: Cardinal;
-    HeadSize, SegmentSize, SegmentCount, SectionSize, SectionCount, NamesIndex: Word;
-  end;
+  // The head of a section of an ELF file of 64 bits, and an entry of its table of symbols.
   TElfSection = packed record
     Name, Kind: Cardinal;
     Flags, Address, Offset, Size: UInt64;

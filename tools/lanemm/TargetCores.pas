@@ -10,7 +10,7 @@ uses
   SysUtils, Classes, Generics.Collections, Targets;
 
 type
-  /// The head of an ELF file of 64 bits.
+  /// The head of an ELF file of 64 bits; Magic is ElfMagic. The other ones begin alike.
   TElfHead = packed record
     Magic: Cardinal;
     Bits, Order: Byte;
@@ -27,6 +27,15 @@ type
     Kind, Rights: Cardinal;
     Offset, Address, Physical, FileBytes, Bytes, Alignment: UInt64;
   end;
+  PElfHead = ^TElfHead;
+  PElfSegment = ^TElfSegment;
+
+const
+  ElfMagic = $464C457F;
+  /// A segment that is loaded.
+  LoadSegment = 1;
+
+type
 
   /// The memory of a process in a core file. What the system left out of it, code and constants, is
   /// read from the files that were mapped.
@@ -80,9 +89,7 @@ uses
   Math, BaseUnix, ToolCommands;
 
 const
-  ElfMagic = $464C457F;
   CoreType = 4;
-  LoadSegment = 1;
   NoteSegment = 4;
   StatusNote = 1;       // one for each thread
   ProcessNote = 3;

@@ -27,7 +27,7 @@ type
   private
     Target: TTarget;
     Copies: array of PByte;   // of pages: each has one place
-    Numbers: array of UInt64; // of the pages that are there; 0: none
+    Numbers: array of UInt64; // of the pages that were read; 0: none
     Map: TFileStream;         // what the system says of each page; nil: of none
     Entries: array[0..4095] of UInt64; // from FirstEntry on
     FirstEntry, EntryCount: UInt64;
@@ -149,7 +149,7 @@ end;
 
 // ---------------------------------------------------------------------------- copies
 
-// Returns the copy of a page; nil if it cannot be read.
+// Returns the copy of a page; nil if it cannot be read, which is not tried again.
 function TTargetPages.CopyOf(Page: UInt64): PByte;
 var
   Place: NativeUInt;
@@ -160,14 +160,17 @@ begin
     SetLength(Numbers, MostCopies);
   end;
   Place := Page mod MostCopies;
-  if Numbers[Place] = Page then
-    Exit(Copies[Place]);
-  if Copies[Place] = nil then
-    Copies[Place] := GetMem(PageBytes);
-  Numbers[Place] := 0;
-  if Target.Read(Page * PageBytes, Copies[Place], PageBytes) <> PageBytes then
-    Exit(nil);
-  Numbers[Place] := Page;
+  if Numbers[Place] <> Page then
+  begin
+    Numbers[Place] := Page;
+    if Copies[Place] = nil then
+      Copies[Place] := GetMem(PageBytes);
+    if Target.Read(Page * PageBytes, Copies[Place], PageBytes) <> PageBytes then
+    begin
+      FreeMem(Copies[Place]);
+      Copies[Place] := nil;
+    end;
+  end;
   Result := Copies[Place];
 end;
 

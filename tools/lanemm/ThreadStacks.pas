@@ -52,7 +52,7 @@ type
 implementation
 
 uses
-  SysUtils, BaseUnix, LaneMM.StacksState, LaneMM.Unwind, LaneMM.CallCode,
+  SysUtils, BaseUnix, LaneMM.StacksState, LaneMM.Unwind, LaneMM.CallCode, TargetCores,
   LaneMM.C.FrameTables;
 
 const
@@ -173,33 +173,28 @@ end;
 // Finds the unwind table by the segments that the head of the module lists.
 procedure TThreadStacks.FindTable(Module: PModuleCopy);
 const
-  Magic = $464C457F;
-  SegmentsOffset = 32;
-  CountOffset = 56;
-  SegmentBytes = 56;
-  AddressOffset = 16;
-  LoadSegment = 1;
   TableSegment = $6474E550; // PT_GNU_EH_FRAME
 var
-  Segment: PByte;
+  Head: PElfHead;
+  Segment: PElfSegment;
   Index: Integer;
   Lowest, Place: UInt64;
 begin
-  if (PCardinal(Module^.Local)^ <> Magic) or (PUInt64(Module^.Local + SegmentsOffset)^ > PageBytes div 2)
-    then
+  Head := PElfHead(Module^.Local);
+  if (Head^.Magic <> ElfMagic) or (Head^.Segments > PageBytes div 2) then
     Exit;
   Lowest := High(UInt64);
   Place := 0;
-  for Index := 0 to PWord(Module^.Local + CountOffset)^ - 1 do
+  for Index := 0 to Head^.SegmentCount - 1 do
   begin
-    Segment := PByte(Module^.Local + PUInt64(Module^.Local + SegmentsOffset)^) + Index * SegmentBytes;
-    if Segment >= PByte(Module^.Local + PageBytes - SegmentBytes) then
+    Segment := PElfSegment(Module^.Local + Head^.Segments) + Index;
+    if NativeUInt(Segment) >= Module^.Local + PageBytes - SizeOf(TElfSegment) then
       Break;
-    case PCardinal(Segment)^ of
+    case Segment^.Kind of
       LoadSegment:
-        if PUInt64(Segment + AddressOffset)^ < Lowest then
-          Lowest := PUInt64(Segment + AddressOffset)^;
-      TableSegment: Place := PUInt64(Segment + AddressOffset)^;
+        if Segment^.Address < Lowest then
+          Lowest := Segment^.Address;
+      TableSegment: Place := Segment^.Address;
     end;
   end;
   Place := Place - Lowest and not UInt64(PageBytes - 1);

@@ -25,27 +25,19 @@ function StartThreadIn(ProcessId: Integer; const Head: TPageHead): TThreadStart;
 implementation
 
 uses
-  SysUtils, BaseUnix, Unix, SysCall, Targets, ProcessPauses;
+  BaseUnix, Unix, Targets, ProcessPauses;
 
 {$ifdef CPUX86_64}
 const
-  // Of ptrace.
+  // More requests of ptrace, and the status of a thread that is stopped at a system call.
   PokeMemory = 5;
   GoOnToCall = 24;
   GoOn = 7;
-  Detach = 17;
-  GetRegisters = $4204;
   SetRegisters = $4205;
-  SeizeThread = $4206;
-  Interrupt = $4207;
   GetMask = $420A;
   SetMask = $420B;
   MarksCalls = 1;
-  StatusNote = 1;
-  // Of the status of a stopped thread.
-  StopEvent = 128;
   CallStop = SIGTRAP or $80;
-  AllThreads = $40000000;
   // Places of registers.
   R10 = 7; R9 = 8; R8 = 9; Rax = 10; Rdx = 12; Rsi = 13; Rdi = 14; CallNumber = 15; Rip = 16;
   Segment = 17;
@@ -61,38 +53,12 @@ type
     CallAt: UInt64;        // address of an instruction that calls the system
   end;
 
-function Trace(Request, Thread: Integer; Address, Data: NativeUInt): Boolean;
-begin
-  Result := do_syscall(101, Request, Thread, TSysParam(Address), TSysParam(Data)) >= 0;
-end;
-
-function MoveRegisters(Request, Thread: Integer; var Registers: TRegisters): Boolean;
-var
-  Place: record
-    Base: Pointer;
-    Size: NativeUInt;
-  end;
-begin
-  Place.Base := @Registers;
-  Place.Size := SizeOf(Registers);
-  Result := Trace(Request, Thread, StatusNote, NativeUInt(@Place));
-end;
-
 // Waits until the thread stops in this way; False when it does not, or has ended.
 function AwaitStop(Thread: Integer; Wanted: Integer; PatienceMs: QWord): Boolean;
 var
-  Limit: QWord;
   Status: LongInt;
-  Found: Integer;
 begin
-  Limit := GetTickCount64 + PatienceMs;
-  repeat
-    Found := FpWaitPid(Thread, Status, AllThreads or WNOHANG);
-    if (Found <> 0) or (GetTickCount64 > Limit) then
-      Break;
-    Sleep(1);
-  until False;
-  Result := (Found = Thread) and WIFSTOPPED(Status)
+  Result := AwaitStatus(Thread, PatienceMs, Status) and WIFSTOPPED(Status)
     and ((Status shr 16 = Wanted) or (Status shr 8 = Wanted));
 end;
 

@@ -88,11 +88,11 @@ var
   Groups: TContentsGroups;
   Damages: TDamages;
 begin
+  if WithDamage then
+    Damages := FindDamage(Opened.Image); // first: it may read all records anew
   ReadNumbers(Opened.Image, Numbers);
   if WithContents then
     Groups := GroupContents(Opened.Image);
-  if WithDamage then
-    Damages := FindDamage(Opened.Image);
   Opened.Target.CheckThere;
   WriteLn(DescribeTarget(Opened));
   WriteLn;
