@@ -27,6 +27,7 @@ root=$PWD
 out=build/test-c
 lib=$root/build/lib
 checked=$root/$out/checked
+preload=LD_PRELOAD=$lib/liblanemm.so
 mkdir -p "$out"
 . tests/lib.sh
 # Seconds after which a test program hangs.
@@ -65,55 +66,58 @@ run_on() {
   run "$program" "$variant" env "LD_PRELOAD=$library" "$out/$program" "$@"
 }
 
+# Builds a program, or with -shared a library, of tests/c: its name, its source, and options.
+compile() { # NAME SOURCE OPTION...
+  built=$out/$1 file=tests/c/$2
+  shift 2
+  case $file in
+    *.cc) set -- -std=c++17 "$@"; compiler=g++ ;;
+    *) compiler=gcc ;;
+  esac
+  # shellcheck disable=SC2086 # a list of flags
+  $compiler $compiler_flags -o "$built" "$file" "$@" -lpthread -ldl
+}
+
+# The same on the shared library.
+compile_linked() { # NAME SOURCE OPTION...
+  compile "$@" "-L$lib" -llanemm "-Wl,-rpath,$lib"
+}
+
 build() {
-  for program in $programs hardened without confined background coroutine spaces own; do
-    # shellcheck disable=SC2086 # a list of flags
-    gcc $compiler_flags -o "$out/$program" "tests/c/$program.c" -lpthread -ldl
+  for program in $programs hardened without confined background coroutine spaces own foreign; do
+    compile "$program" "$program.c"
   done
-  # shellcheck disable=SC2086
-  {
-    gcc $compiler_flags -fPIC -shared -o "$out/plugin.so" tests/c/plugin.c
-    gcc $compiler_flags -fPIC -shared -o "$out/keyed.so" tests/c/keyed.c
-    gcc $compiler_flags -fPIC -shared -o "$out/clock.so" tests/c/clock.c
-    gcc $compiler_flags -fPIC -shared -o "$out/bound_plugin.so" tests/c/plugin.c \
-      -L"$lib" -llanemm -Wl,-rpath,"$lib"
-    gcc $compiler_flags -o "$out/foreign" tests/c/foreign.c -lpthread -ldl
-    gcc $compiler_flags -o "$out/status" tests/c/status.c -L"$lib" -llanemm -Wl,-rpath,"$lib"
-    g++ $compiler_flags -x c++ -fsyntax-only tests/c/status.c
-    gcc $compiler_flags -o "$out/pressure" tests/c/pressure.c -lpthread -L"$lib" -llanemm -Wl,-rpath,"$lib"
-    gcc $compiler_flags -o "$out/regions" tests/c/regions.c -lpthread -L"$lib" -llanemm -Wl,-rpath,"$lib"
-    gcc $compiler_flags -o "$out/checkpoints" tests/c/checkpoints.c -lpthread -L"$lib" -llanemm -Wl,-rpath,"$lib"
-    gcc $compiler_flags -o "$out/counts" tests/c/counts.c -lpthread -L"$lib" -llanemm -Wl,-rpath,"$lib"
-    g++ $compiler_flags -std=c++17 -o "$out/pmr" tests/c/pmr.cc -lpthread -L"$lib" -llanemm \
-      -Wl,-rpath,"$lib"
-    g++ $compiler_flags -std=c++17 -DWEAK -fPIE -pie -o "$out/pmr-weak" tests/c/pmr.cc -lpthread
-    gcc $compiler_flags -o "$out/extended" tests/c/extended.c -L"$lib" -llanemm -Wl,-rpath,"$lib"
-    g++ $compiler_flags -std=c++17 -o "$out/operators" tests/c/operators.cc -lpthread
-    g++ $compiler_flags -std=c++17 -Wno-sized-deallocation -o "$out/replaced" tests/c/replaced.cc
-    gcc $compiler_flags -c -o "$out/mixed.o" tests/c/mixed.c
-    gcc $compiler_flags -O2 -o "$out/watched" tests/c/watched.c -lpthread -ldl
-    gcc $compiler_flags -O2 -o "$out/wander" tests/c/wander.c -lpthread
-    g++ $compiler_flags -std=c++17 -Wno-mismatched-new-delete -o "$out/mismatched" \
-      tests/c/mismatched.cc
-    g++ $compiler_flags -std=c++17 -o "$out/inlined-O1" tests/c/inlined.cc
-    g++ $compiler_flags -std=c++17 -O2 -o "$out/inlined-O2" tests/c/inlined.cc
-    g++ $compiler_flags -std=c++17 -O2 -gdwarf-4 -o "$out/inlined-dwarf4" tests/c/inlined.cc
-    g++ $compiler_flags -std=c++17 -O2 -gz=zlib -o "$out/inlined-packed" tests/c/inlined.cc
-    g++ $compiler_flags -std=c++17 -O2 -flto -o "$out/inlined-lto" tests/c/inlined.cc
-    g++ $compiler_flags -std=c++17 -O2 -gsplit-dwarf -o "$out/inlined-split" tests/c/inlined.cc
-  }
+  for program in status pressure regions checkpoints counts extended; do
+    compile_linked "$program" "$program.c"
+  done
+  for library in plugin keyed clock; do
+    compile "$library.so" "$library.c" -fPIC -shared
+  done
+  compile_linked bound_plugin.so plugin.c -fPIC -shared
+  compile_linked pmr pmr.cc
+  compile pmr-weak pmr.cc -DWEAK -fPIE -pie
+  compile operators operators.cc
+  compile replaced replaced.cc -Wno-sized-deallocation
+  compile mixed.o mixed.c -c
+  compile watched watched.c -O2
+  compile wander wander.c -O2
+  compile mismatched mismatched.cc -Wno-mismatched-new-delete
+  compile inlined-O1 inlined.cc
+  compile inlined-O2 inlined.cc -O2
+  compile inlined-dwarf4 inlined.cc -O2 -gdwarf-4
+  compile inlined-packed inlined.cc -O2 -gz=zlib
+  compile inlined-lto inlined.cc -O2 -flto
+  compile inlined-split inlined.cc -O2 -gsplit-dwarf
+  # shellcheck disable=SC2086 # a list of flags
+  g++ $compiler_flags -x c++ -fsyntax-only tests/c/status.c
   fpc -l- -v0 -vew -vm4082,6018 -O2 -Fusrc '-Fusrc/*' -FE"$out" -FU"$out" -Fo"$out" -Fl"$lib" \
     -k-rpath -k"$lib" tests/c/Mixed.lpr
 }
 
 # Libraries with the static library in them, which come and go.
 run_unloads() {
-  # shellcheck disable=SC2086 # a list of flags
-  {
-    gcc $compiler_flags -fPIC -shared -o "$out/unloaded.so" tests/c/unloaded.c "$lib/liblanemm.a" \
-      -Wl,--exclude-libs,ALL -Wl,-Bsymbolic
-    gcc $compiler_flags -o "$out/unloads" tests/c/unloads.c -lpthread -ldl
-  }
+  compile unloaded.so unloaded.c "$lib/liblanemm.a" -fPIC -shared -Wl,--exclude-libs,ALL -Wl,-Bsymbolic
+  compile unloads unloads.c
   cp "$out/unloaded.so" "$out/unloaded2.so"
   mkdir -p "$out/unloads.logs"
   for settings in "" debug,leaks; do
@@ -125,17 +129,12 @@ run_unloads() {
 
 # Programs with the library in them, position-independent and not.
 run_static() {
-  for program in functions alignments mix threads full early forks operators replaced regions pmr; do
-    case $program in
-      pmr) compiler="g++ -std=c++17" source=tests/c/pmr.cc ;;
-      operators) compiler="g++ -std=c++17" source=tests/c/operators.cc ;;
-      replaced) compiler="g++ -std=c++17 -Wno-sized-deallocation" source=tests/c/replaced.cc ;;
-      *) compiler=gcc source=tests/c/$program.c ;;
-    esac
+  for source in functions.c alignments.c mix.c threads.c full.c early.c forks.c operators.cc replaced.cc regions.c \
+    pmr.cc; do
     for kind in static static-pie; do
-      # shellcheck disable=SC2086
-      $compiler $compiler_flags -$kind -o "$out/$program-$kind" $source "$lib/liblanemm.a"
-      run "$program" "$kind" "$out/$program-$kind"
+      name=${source%.*}
+      compile "$name-$kind" "$source" "-$kind" "$lib/liblanemm.a" -w
+      run "$name" "$kind" "$out/$name-$kind"
     done
   done
 }
@@ -144,8 +143,8 @@ run_static() {
 # information, which -static-pie has it do anyway.
 run_static_stacks() {
   for kind in '-static -Wl,--eh-frame-hdr' -static-pie; do
-    # shellcheck disable=SC2086
-    gcc $compiler_flags -O2 $kind -o "$out/watched-static" tests/c/watched.c "$lib/liblanemm.a"
+    # shellcheck disable=SC2086 # a list of flags
+    compile watched-static watched.c -O2 $kind "$lib/liblanemm.a"
     run watched-static "${kind%% *}" sh -c 'rm -rf "$1"; mkdir "$1"
       LANEMM=growth,log=$1 "$0" && grep -q "^ .* grow_it  " "$1"/* && grep -q " main  " "$1"/* \
         && echo "1 passed, 0 failed"' "$root/$out/watched-static" "$root/$out/static.logs"
@@ -156,8 +155,7 @@ run_static_stacks() {
 # one may be libc's own, of an ended thread.
 run_static_debug() {
   for kind in static static-pie; do
-    # shellcheck disable=SC2086
-    gcc $compiler_flags -O2 -$kind -o "$out/watched-static" tests/c/watched.c "$lib/liblanemm.a"
+    compile watched-static watched.c -O2 "-$kind" "$lib/liblanemm.a"
     run watched-static "debug-$kind" sh -c 'rm -rf "$1"; mkdir "$1"
       LANEMM=debug,log=$1 "$0" damage && grep -q "^Heap block overrun" "$1"/* \
         && LANEMM=stacks,profile,rate=1,log=$1 "$0" && rm "$1"/* && LANEMM=leaks,log=$1 "$0" lose \
@@ -171,7 +169,7 @@ run_static_debug() {
 run_in_sandbox() {
   for error in ENOSYS EPERM; do
     for program in functions mix threads forks operators; do
-      run "$program" "$error" env "LD_PRELOAD=$lib/liblanemm.so" "$out/without" "$error" \
+      run "$program" "$error" env "$preload" "$out/without" "$error" \
         "$out/$program"
     done
   done
@@ -182,11 +180,10 @@ run_in_sandbox() {
 run_with_listed_calls() {
   sed '/^## When something/,$d' docs/system-calls.md | grep '^| `' | cut -d '|' -f 2 | grep -o '`[a-z0-9_]*`' \
     | tr -d '`' | sort -u | sed 's/.*/LISTED(&)/' > "$out/listed.h"
-  # shellcheck disable=SC2086 # a list of flags
-  gcc $compiler_flags -I"$out" -o "$out/listed" tests/c/listed.c
-  run functions listed-page env "LD_PRELOAD=$lib/liblanemm.so" "$out/listed" "$out/functions"
+  compile listed listed.c "-I$out"
+  run functions listed-page env "$preload" "$out/listed" "$out/functions"
   for program in functions mix threads forks; do
-    run "$program" listed env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=live=0 "$out/listed" "$out/$program"
+    run "$program" listed env "$preload" LANEMM=live=0 "$out/listed" "$out/$program"
   done
 }
 
@@ -219,8 +216,7 @@ run_without_overcommit() {
 # Static programs have the unwind tables of the library, too. (Those that are not position-independent
 # have code of glibc without any, in all programs.)
 run_static_frames() {
-  # shellcheck disable=SC2086
-  gcc $compiler_flags -static-pie -o "$out/frames-static" tests/c/frames.c "$lib/liblanemm.a"
+  compile frames-static frames.c -static-pie "$lib/liblanemm.a"
   run frames static-pie "$out/frames-static"
 }
 
@@ -305,27 +301,27 @@ done
 # Often enough on the library as it is: each of the many other runs forks less.
 export FORKS=20
 # A tool that asks each process of the machine (lanemm ps) would have it make other calls.
-run confined release env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=live=0 "$out/confined"
-run limits data env "LD_PRELOAD=$lib/liblanemm.so" "$out/limits" data
+run confined release env "$preload" LANEMM=live=0 "$out/confined"
+run limits data env "$preload" "$out/limits" data
 run limits charge sh -c 'ulimit -d 200000; LD_PRELOAD=$0 exec "$1" charge' "$lib/liblanemm.so" "$out/limits"
-run background release env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=background "$out/background" "$root/$out/plugin.so"
-run background leaks env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=background,quiet,leaks,leaks:exit=9 "$out/background"
-run background sampled env "LD_PRELOAD=$lib/liblanemm.so" \
+run background release env "$preload" LANEMM=background "$out/background" "$root/$out/plugin.so"
+run background leaks env "$preload" LANEMM=background,quiet,leaks,leaks:exit=9 "$out/background"
+run background sampled env "$preload" \
   "LANEMM=background,profile,rate=300,log=$root/$out/alignments.logs" "$out/background"
 mkdir -p "$out/group"
 run pressure linked "$out/pressure" "$root/$out/group"
 run pressure rested env LANEMM=background "$out/pressure" "$root/$out/group"
-run plugins leaks env "LD_PRELOAD=$lib/liblanemm.so" \
+run plugins leaks env "$preload" \
   "LANEMM=leaks,leaks:exit=9,log=$root/$out/plugins.log" "$out/plugins" "$root/$out/plugin.so"
 run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 40
 run foreign without-a-key "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 2000
-run spaces release env "LD_PRELOAD=$lib/liblanemm.so" "$out/spaces" "$root/$out/keyed.so"
+run spaces release env "$preload" "$out/spaces" "$root/$out/keyed.so"
 for settings in debug hard; do
-  run functions $settings env "LANEMM=$settings,quiet,log=$root/$out/" "LD_PRELOAD=$lib/liblanemm.so" "$out/functions"
+  run functions $settings env "LANEMM=$settings,quiet,log=$root/$out/" "$preload" "$out/functions"
 done
 run functions clock env "LD_PRELOAD=$root/$out/clock.so $lib/liblanemm.so" "$out/functions"
 for settings in "" debug; do
-  run own "${settings:-release}" env "LD_PRELOAD=$lib/liblanemm.so" "LANEMM=quiet,$settings" "$out/own"
+  run own "${settings:-release}" env "$preload" "LANEMM=quiet,$settings" "$out/own"
 done
 run_unloads
 run status linked "$out/status"
@@ -343,7 +339,7 @@ for settings in stacks debug profile,rate=1 "profile,log=$root/$out/alignments.l
   run counts "${settings%%,log=*}" env "LANEMM=$settings,quiet" "$out/counts"
 done
 run pmr linked "$out/pmr"
-run pmr preloaded env "LD_PRELOAD=$lib/liblanemm.so" "$out/pmr-weak"
+run pmr preloaded env "$preload" "$out/pmr-weak"
 run pmr without "$out/pmr-weak"
 for settings in "" debug,event=all:halt=99 profile,rate=1K,log="$root/$out/alignments.logs"; do
   run extended "${settings%%,*}" env "LANEMM=$settings" "$out/extended"
@@ -353,20 +349,20 @@ run_moved
 run_coroutine
 run_sanitized
 run symbols release sh tests/c/symbols.sh "$lib"
-run replaced debug env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=debug,mixes,event=all:halt=99 \
+run replaced debug env "$preload" LANEMM=debug,mixes,event=all:halt=99 \
   "$out/replaced"
-run forks debug env "LD_PRELOAD=$lib/liblanemm.so" \
+run forks debug env "$preload" \
   LANEMM=debug,check=500,quarantine=1M,event=all:halt=99 "$out/forks"
 for settings in debug,event=all:halt=99 debug,guard=pages,event=all:halt=99 profile,rate=1K; do
-  run alignments "${settings%%=*}" env "LD_PRELOAD=$lib/liblanemm.so" \
+  run alignments "${settings%%=*}" env "$preload" \
     "LANEMM=$settings,log=$root/$out/alignments.logs" "$out/alignments"
 done
 for settings in hard hard,erase=free,mixes,stacks,guard=sample:100; do
-  run hardened "${settings%%=*}" env "LD_PRELOAD=$lib/liblanemm.so" "LANEMM=$settings" \
+  run hardened "${settings%%=*}" env "$preload" "LANEMM=$settings" \
     "$out/hardened"
 done
 for program in alignments extended mix forks operators many_threads; do
-  run $program hard env "LD_PRELOAD=$lib/liblanemm.so" LANEMM=hard,mixes "$out/$program"
+  run $program hard env "$preload" LANEMM=hard,mixes "$out/$program"
 done
 run watched release sh tests/c/watched.sh "$lib/liblanemm.so" "$out/watched" "$out/mismatched" \
   "$out/wander"
@@ -389,8 +385,7 @@ if [ $quick = no ]; then
   run_static_debug
   run_static_frames
   run background checked env "LD_PRELOAD=$checked/liblanemm.so" LANEMM=background "$out/background"
-  # shellcheck disable=SC2086 # a list of flags
-  gcc $compiler_flags -w -static -o "$out/background-static" tests/c/background.c "$lib/liblanemm.a" 2> /dev/null
+  compile background-static background.c -w -static "$lib/liblanemm.a" 2> /dev/null
   run background static env LANEMM=background "$out/background-static"
   run failing starved sh tests/c/failing.sh "$lib/liblanemm.so" --short starved
   run_privileged

@@ -27,13 +27,20 @@ cp "$(dirname "$program")"/inlined-* .
 . "$here/../lib.sh"
 printed=check.out
 
-# Runs the program with settings and arguments.
-watch() {
+# Runs a command with settings on the library; its logs are the only ones.
+watch_command() { # SETTINGS COMMAND...
   settings=$1
   shift
   rm -rf logs
   mkdir logs
-  timeout -k 5 200 env "LANEMM=$settings" "LD_PRELOAD=$library" ./watched "$@" > out 2> err
+  timeout -k 5 200 env "LANEMM=$settings" "LD_PRELOAD=$library" "$@" > out 2> err
+}
+
+# Runs the program with settings and arguments.
+watch() {
+  settings=$1
+  shift
+  watch_command "$settings" ./watched "$@"
 }
 
 # The files of the last run; the whole event log.
@@ -172,16 +179,14 @@ is_ended() {
 
 # Python, which has threads, many modules and no frame pointers.
 profiles_python() {
-  rm -rf logs
-  mkdir logs
-  env "LANEMM=profile,growth,folded,rate=32K,log=logs" "LD_PRELOAD=$library" /usr/bin/python3 -c '
+  watch_command profile,growth,folded,rate=32K,log=logs /usr/bin/python3 -c '
 import json, threading
 def work():
     json.dumps([str(i) * 3 for i in range(50000)])
 threads = [threading.Thread(target=work) for _ in range(4)]
 [t.start() for t in threads]
 [t.join() for t in threads]
-print("done")' > out 2> err
+print("done")'
   [ "$(cat out)" = done ] && grep -q '_PyEval_EvalFrameDefault;.*Py' logs/*_heap.*.folded \
     && grep -q 'grew a block' logs/*_EventLog.txt && grep -q '_json.*so+0x' logs/*
 }
@@ -263,11 +268,9 @@ ends_without_reader() {
   [ $code -eq 0 ] && [ "$(cat out)" = done ]
 }
 
-# A pair of mismatched.cc: its name, and what the report says of it.
+# A pair of mismatched.cc: its name, what the one report says of it, and the routine that freed.
 finds_mismatch() {
-  rm -rf logs
-  mkdir logs
-  env LANEMM=debug,mixes,log=logs "LD_PRELOAD=$library" ./mismatched "$1" > out 2> err
+  watch_command debug,mixes,log=logs ./mismatched "$1"
   events=logs/mismatched_MemoryManager_EventLog.txt
   [ "$(cat out)" = done ] && [ "$(grep -c '^LaneMM: process' $events)" -eq 1 ] \
     && grep -qF "$2" $events && grep -A 1 'Allocated by' $events | grep -q ' get_.*  mismatched.cc:[0-9]' \
@@ -275,10 +278,7 @@ finds_mismatch() {
 }
 
 finds_no_mismatch() {
-  rm -rf logs
-  mkdir logs
-  env LANEMM=debug,mixes,log=logs "LD_PRELOAD=$library" ./mismatched all > out 2> err \
-    && [ "$(cat out)" = done ] && [ -z "$(ls logs)" ]
+  watch_command debug,mixes,log=logs ./mismatched all && [ "$(cat out)" = done ] && [ -z "$(ls logs)" ]
 }
 
 # The blocks of wander.c in a log: size, and the letters of the routines that allocated and freed it.
@@ -301,10 +301,7 @@ folded() {
 
 # Each of 500 blocks has the stacks that the program had.
 follows_wandering() {
-  rm -rf logs
-  mkdir logs
-  env "LANEMM=debug,depth=256,trace:size=20000-30000,trace:most=1000,event=allocation:off,log=logs" \
-    "LD_PRELOAD=$library" timeout -k 5 200 ./wander "$1" > out 2> err
+  watch_command debug,depth=256,trace:size=20000-30000,trace:most=1000,event=allocation:off,log=logs ./wander "$1"
   folded < out | sort -n > expected
   blocks_of logs/wander_MemoryManager_EventLog.txt | sort -n > found
   [ "$(wc -l < expected)" -eq 120 ] && diff expected found
@@ -312,9 +309,7 @@ follows_wandering() {
 
 # Runs a program of inlined.cc.
 watch_inlined() {
-  rm -rf logs
-  mkdir logs
-  env LANEMM=leaks,stacks,log=logs "LD_PRELOAD=$library" "./inlined-$1" > out 2> err
+  watch_command leaks,stacks,log=logs "./inlined-$1"
   inlined=logs/inlined-$1_MemoryManager_EventLog.txt
   [ "$(cat out)" = done ]
 }
@@ -471,38 +466,26 @@ promise 'and beside guard=sample and stacks' fills_aligned ,guard=sample:2,stack
 promise 'profile counts the bytes of blocks with an alignment' counts_bytes_of_aligned ''
 promise 'it does so in debug mode' counts_bytes_of_aligned ,debug
 promise 'debug finds a double free, and the program ends' finds_double_free
-promise 'mixes reports delete of a block of malloc' finds_mismatch malloc-delete \
-  'allocated by malloc, freed by operator delete.' put_delete
-promise 'and delete[]' finds_mismatch malloc-array \
-  'allocated by malloc, freed by operator delete[].' put_array
-promise 'free of a block of new' finds_mismatch new-free \
-  'allocated by operator new, freed by free or realloc.' put_plain
-promise 'and realloc' finds_mismatch new-realloc \
-  'allocated by operator new, freed by free or realloc.' resize
-promise 'delete[] of a block of new' finds_mismatch new-array \
-  'allocated by operator new, freed by operator delete[].' put_array_sized
-promise 'delete of a block of new[]' finds_mismatch array-delete \
-  'allocated by operator new[], freed by operator delete.' put_delete
-promise 'and free' finds_mismatch array-free \
-  'allocated by operator new[], freed by free or realloc.' put_plain
-promise 'also with the size' finds_mismatch array-delete-sized \
-  'allocated by operator new[], freed by operator delete.' put_sized
-promise 'with the size of one object it is one report' finds_mismatch array-delete-object \
-  'allocated by operator new[], freed by operator delete.' put_wrong_size
-promise 'plain delete of a block of aligned new' finds_mismatch aligned-delete \
-  'allocated by aligned operator new, freed by operator delete.' put_delete
-promise 'and the reverse' finds_mismatch new-aligned \
-  'allocated by operator new, freed by aligned operator delete.' put_aligned
-promise 'aligned delete[] of a block of aligned new' finds_mismatch aligned-array \
-  'allocated by aligned operator new, freed by aligned operator delete[].' put_array_aligned
-promise 'delete with a wrong size' finds_mismatch wrong-size \
-  'allocated with 24 bytes, freed with 32 bytes.' put_wrong_size
-promise 'and delete[]' finds_mismatch array-wrong-size \
-  'allocated with 24 bytes, freed with 16 bytes.' put_array_wrong_size
-promise 'free_sized with a wrong size' finds_mismatch plain-wrong-size \
-  'allocated with 24 bytes, freed with 25 bytes.' put_plain_wrong_size
-promise 'and free_aligned_sized' finds_mismatch aligned-plain-wrong-size \
-  'allocated with 24 bytes, freed with 32 bytes.' put_aligned_plain_wrong_size
+while IFS='|' read -r pair said routine; do
+  promise "mixes reports: $pair" finds_mismatch "$pair" "$said" "$routine"
+done <<'END'
+malloc-delete|allocated by malloc, freed by operator delete.|put_delete
+malloc-array|allocated by malloc, freed by operator delete[].|put_array
+new-free|allocated by operator new, freed by free or realloc.|put_plain
+new-realloc|allocated by operator new, freed by free or realloc.|resize
+new-array|allocated by operator new, freed by operator delete[].|put_array_sized
+array-delete|allocated by operator new[], freed by operator delete.|put_delete
+array-free|allocated by operator new[], freed by free or realloc.|put_plain
+array-delete-sized|allocated by operator new[], freed by operator delete.|put_sized
+array-delete-object|allocated by operator new[], freed by operator delete.|put_wrong_size
+aligned-delete|allocated by aligned operator new, freed by operator delete.|put_delete
+new-aligned|allocated by operator new, freed by aligned operator delete.|put_aligned
+aligned-array|allocated by aligned operator new, freed by aligned operator delete[].|put_array_aligned
+wrong-size|allocated with 24 bytes, freed with 32 bytes.|put_wrong_size
+array-wrong-size|allocated with 24 bytes, freed with 16 bytes.|put_array_wrong_size
+plain-wrong-size|allocated with 24 bytes, freed with 25 bytes.|put_plain_wrong_size
+aligned-plain-wrong-size|allocated with 24 bytes, freed with 32 bytes.|put_aligned_plain_wrong_size
+END
 promise 'mixes is silent about pairs that belong together' finds_no_mismatch
 for variant in O1 O2 dwarf4 packed lto; do
   promise "each routine that C++ inlines has its frame, its callers their lines: $variant" \
