@@ -3,17 +3,15 @@
 # that do not move with the load of the machine. Runs N and 2 N operations and divides the
 # difference by N, so the start and the end of the program drop out. The workload's own
 # instructions are in the numbers, the same for every manager; the kernel's are not.
+#
+# Usage: bench/callcount.sh [MANAGER...]
+#
+# Builds as bench/run.sh does and prints instructions per operation for each MANAGER,
+# FPC, glibc, mimalloc, mimalloc3 and LaneMM, as far as they can be built, unless given.
+# Takes two minutes. Environment: MM, MM_PATH as in bench/run.sh.
 set -eu
-
-usage() {
-  cat <<'END'
-Usage: bench/callcount.sh [MANAGER...]
-
-Builds as bench/run.sh does and prints instructions per operation for each MANAGER,
-FPC, glibc, mimalloc, mimalloc3 and LaneMM, as far as they can be built, unless given.
-Takes two minutes. Environment: MM, MM_PATH as in bench/run.sh.
-END
-}
+. "$(dirname "$0")/../tools/begin.sh"
+. bench/lib.sh
 
 # WORKLOAD THREADS N
 rows='pairs-64       1  100000
@@ -25,28 +23,14 @@ append-array   1  500000
 append-list    1  500000
 resize-random  1  200000'
 
-# instructions BINARY WORKLOAD THREADS OPERATIONS
-instructions() {
-  valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-    "$1" "$2" --threads "$3" --operations "$4" 2>&1 |
-    awk '$2 == "Collected" { print $4; found = 1 } END { exit !found }'
-}
-
 # per_operation BINARY WORKLOAD THREADS N
 per_operation() {
-  once=$(instructions "$1" "$2" "$3" "$4")
-  twice=$(instructions "$1" "$2" "$3" $((2 * $4)))
+  once=$(instructions "$1" "$2" --threads "$3" --operations "$4")
+  twice=$(instructions "$1" "$2" --threads "$3" --operations $((2 * $4)))
   awk -v once="$once" -v twice="$twice" -v n="$4" 'BEGIN { printf "%.1f", (twice - once) / n }'
 }
 
-case ${1:-} in
-  -h | --help) usage; exit ;;
-esac
-if ! command -v valgrind >/dev/null; then
-  echo 'Install valgrind' >&2
-  exit 1
-fi
-cd "$(dirname "$0")/.."
+sh tools/need.sh valgrind
 wanted=${*:-FPC glibc mimalloc mimalloc3 LaneMM}
 binaries=$(MANAGERS=$wanted bench/run.sh build)
 managers=$(echo "$binaries" | sed 's/=.*//')

@@ -2,22 +2,18 @@
 # Counts the cache lines that threads take from each other for one operation of a memory manager:
 # accesses to memory traced by valgrind's lackey, threads that take turns (bench/Turns.lpr), and a
 # simulator of their caches (bench/SharedLines.lpr). No clock, load or number of processors is in it.
+#
+# Usage: bench/lines.sh [ROW...]         prints a table; without ROW writes bench/results/lines.csv
+#        bench/lines.sh --top N ROW      the words of LaneMM that cost most, with the instruction
+#
+# Per operation, for LaneMM, mimalloc3 and snmalloc, as far as bench/peers.sh can build them:
+#   owned    lines taken from other threads to write to them
+#   fetched  lines read that another thread has written
+#   shared   lines written that other threads touch, too
+# Environment: THREADS (4), MANAGERS. Needs fpc and valgrind; about five minutes.
 set -eu
+. "$(dirname "$0")/../tools/begin.sh"
 
-usage() {
-  cat <<'END'
-Usage: bench/lines.sh [ROW...]         prints a table; without ROW writes bench/results/lines.csv
-       bench/lines.sh --top N ROW      the words of LaneMM that cost most, with the instruction
-
-Per operation, for LaneMM, mimalloc3 and snmalloc, as far as bench/peers.sh can build them:
-  owned    lines taken from other threads to write to them
-  fetched  lines read that another thread has written
-  shared   lines written that other threads touch, too
-Environment: THREADS (4), MANAGERS. Needs fpc and valgrind; about five minutes.
-END
-}
-
-cd "$(dirname "$0")/.."
 out=build/lines
 lib=$PWD/build/bench/lib
 rows='own own-churn own-burst first remote remote-batch remote-burst remote-many large large-churn
@@ -110,12 +106,9 @@ table() {
 
 top=
 case ${1:-} in
-  -h | --help) usage; exit ;;
   --top) top=$2; shift 2; rows=${1:-$rows} wanted=LaneMM ;;
 esac
-for tool in fpc valgrind; do
-  command -v "$tool" > /dev/null || { echo "Install $tool" >&2; exit 1; }
-done
+sh tools/need.sh fpc valgrind
 build
 if [ -n "$top" ]; then
   for row in $rows; do count LaneMM "$row" --top "$top"; done

@@ -1,31 +1,25 @@
 #!/bin/sh
 # Builds the C managers that Debian does not package, or not in their newest version.
+#
+# Usage: [C_PEERS=DIRECTORY] bench/peers.sh [NAME...]
+#
+# Builds build/bench/lib/lib*.so from sources that lie inside registry packages:
+#   mimalloc 3.4.3    PyPI's cmeel-mimalloc      needs python3-pip, gcc
+#   jemalloc 5.3.1    crate tikv-jemalloc-sys    needs cargo, gcc, make
+#   snmalloc          crate snmalloc-sys         needs cargo, g++
+#   Google's tcmalloc crate libtcmalloc-sys      needs cargo, g++
+# and from clones that you made in DIRECTORY, since no registry has them:
+#   rpmalloc          git clone -b 2.0.1 https://github.com/mjansson/rpmalloc
+#   gperftools        git clone -b gperftools-2.18.1 https://github.com/gperftools/gperftools
+#                     (needs cmake and g++; without it bench/run.sh takes Debian's)
+# What was built of the same version is not built again; lib/NAME.version states it. Prints a line for
+# each library that cannot be built. NAME is mimalloc3, jemalloc, snmalloc, tcmalloc-google, rpmalloc or
+# tcmalloc; all unless given. Takes about four minutes on two cores, most of it for tcmalloc-google.
 set -eu
+. "$(dirname "$0")/../tools/begin.sh"
+. bench/lib.sh
 
-usage() {
-  cat <<'END'
-Usage: [C_PEERS=DIRECTORY] bench/peers.sh [NAME...]
-
-Builds build/bench/lib/lib*.so from sources that lie inside registry packages:
-  mimalloc 3.4.3    PyPI's cmeel-mimalloc      needs python3-pip, gcc
-  jemalloc 5.3.1    crate tikv-jemalloc-sys    needs cargo, gcc, make
-  snmalloc          crate snmalloc-sys         needs cargo, g++
-  Google's tcmalloc crate libtcmalloc-sys      needs cargo, g++
-and from clones that you made in DIRECTORY, since no registry has them:
-  rpmalloc          git clone -b 2.0.1 https://github.com/mjansson/rpmalloc
-  gperftools        git clone -b gperftools-2.18.1 https://github.com/gperftools/gperftools
-                    (needs cmake and g++; without it bench/run.sh takes Debian's)
-What was built of the same version is not built again; lib/NAME.version states it. Prints a line for
-each library that cannot be built. NAME is mimalloc3, jemalloc, snmalloc, tcmalloc-google, rpmalloc or
-tcmalloc; all unless given. Takes about four minutes on two cores, most of it for tcmalloc-google.
-END
-}
-
-case ${1:-} in
-  -h | --help) usage; exit ;;
-esac
-cd "$(dirname "$0")/.."
-wanted=" ${*:-mimalloc3 jemalloc snmalloc tcmalloc-google rpmalloc tcmalloc} "
+wanted=${*:-mimalloc3 jemalloc snmalloc tcmalloc-google rpmalloc tcmalloc}
 out=build/bench/lib
 sources=build/bench/peers
 mkdir -p "$out" "$sources/src"
@@ -38,11 +32,6 @@ libtcmalloc-sys = "=0.1.14"'
 
 # crate NAME: the version of that crate
 crate() { echo "$crates" | sed -n "s/^$1 = \"=\(.*\)\"/\1/p"; }
-
-# is_wanted NAME
-is_wanted() {
-  case $wanted in *" $1 "*) ;; *) return 1 ;; esac
-}
 
 # begin NAME VERSION TOOL...: whether lib NAME of VERSION is still to be built, and the tools are here
 begin() {

@@ -1,27 +1,20 @@
 #!/bin/sh
 # Makes a page of docs and its charts from a results file.
+#
+# Usage: bench/report.sh [SUITE [RESULT]]
+#
+# Reads bench/results/RESULT.csv, which bench/run.sh or bench/c/run.sh has written, and writes
+# docs/benchmarks.md with docs/benchmarks/*.svg, or, for another SUITE than full,
+# docs/benchmarks-SUITE.md with docs/benchmarks-SUITE/*.svg. SUITE is full and RESULT is SUITE unless
+# given. Needs fpc and gnuplot. Of docs/benchmarks-server.md it writes the tables and the chart alone.
+#
+# Where README.md has two lines that name this script and the suite, it also writes the numbers
+# between them. It refuses numbers that were not made at SCALE=1, and those of another engine: what gets,
+# resizes and frees blocks in the core of their revision has to compile to the same machine code as in the
+# work tree. Needs git and objdump then.
 set -eu
+. "$(dirname "$0")/../tools/begin.sh"
 
-usage() {
-  cat <<'END'
-Usage: bench/report.sh [SUITE [RESULT]]
-
-Reads bench/results/RESULT.csv, which bench/run.sh or bench/c/run.sh has written, and writes
-docs/benchmarks.md with docs/benchmarks/*.svg, or, for another SUITE than full,
-docs/benchmarks-SUITE.md with docs/benchmarks-SUITE/*.svg. SUITE is full and RESULT is SUITE unless
-given. Needs fpc and gnuplot. Of docs/benchmarks-server.md it writes the tables and the chart alone.
-
-Where README.md has two lines that name this script and the suite, it also writes the numbers
-between them. It refuses numbers that were not made at SCALE=1, and those of another engine: what gets,
-resizes and frees blocks in the core of their revision has to compile to the same machine code as in the
-work tree. Needs git and objdump then.
-END
-}
-
-case ${1:-} in
-  -h | --help) usage; exit ;;
-esac
-cd "$(dirname "$0")/.."
 suite=${1:-full}
 result=${2:-$suite}
 page=benchmarks

@@ -1,43 +1,40 @@
 #!/bin/sh
 # Builds the benchmark once per memory manager, runs a suite over all of them and prints
-# the tables. See --help and bench/README.md.
+# the tables. See bench/README.md.
+#
+# Usage: bench/run.sh SUITE [RESULT]   run bench/suites/SUITE.txt, write bench/results/RESULT.csv
+#        bench/run.sh build            only build; prints NAME=BINARY for each manager
+#
+# Suites: quick (about five minutes), full (about an hour, on a busy machine more than two), costs
+# (what LaneMM's diagnoses cost, about five minutes), live (what it costs that a program can be read,
+# a minute), stopped (threads that wait for a stopped one, about 20 minutes with ROUNDS=1), memory
+# (memory by use, about 12 minutes for a round), mid (blocks above 32 KB, five minutes), blowup
+# (memory after much has passed through a program, about 20 minutes), scale (from one thread to one for
+# each processor, about ten minutes; made for machines of 16 to 128).
+# RESULT is SUITE unless given.
+#
+# Environment:
+#   MM=UNIT MM_PATH=DIRECTORY   adds the Pascal memory manager UNIT found in DIRECTORY
+#   C_PEERS=DIRECTORY           adds rpmalloc 2 and gperftools of clones there: bench/peers.sh --help
+#   PASCAL_PEERS=DIRECTORY      adds those of mORMot2 and FastMM4-AVX, whose sources lie in folders
+#                               of these names there
+#   EARLIER=REVISION            adds LaneMM of that revision, named LaneMM-REVISION
+#   OTHER_FPC=COMPILER          adds the heap of another Free Pascal, named FPC-VERSION, and
+#                               LaneMM built by it, LaneMM-VERSION
+#   MANAGERS='NAME...'          only these managers, instead of those that the suite names
+#   ROUNDS=5                    runs of each workload under each manager; 2 in scale
+#   SHORT=1                     full in about 45 minutes: runs of more than 2 seconds are not repeated, and
+#                               less memory is touched before each run
+#   THREADS=N                   only rows with at most N threads; in scale the number of processors
+#   BUSY=1                      measures also while other programs keep the machine busy; the results
+#                               file says how busy it was in any case
+#   SCALE=1                     factor of the operations; 0.01 shows quickly that all works
+#
+# While there is a file build/bench/pause, it waits between two workloads.
 set -eu
+. "$(dirname "$0")/../tools/begin.sh"
+. bench/lib.sh
 
-usage() {
-  cat <<'END'
-Usage: bench/run.sh SUITE [RESULT]   run bench/suites/SUITE.txt, write bench/results/RESULT.csv
-       bench/run.sh build            only build; prints NAME=BINARY for each manager
-
-Suites: quick (about five minutes), full (about an hour, on a busy machine more than two), costs
-(what LaneMM's diagnoses cost, about five minutes), live (what it costs that a program can be read,
-a minute), stopped (threads that wait for a stopped one, about 20 minutes with ROUNDS=1), memory
-(memory by use, about 12 minutes for a round), mid (blocks above 32 KB, five minutes), blowup
-(memory after much has passed through a program, about 20 minutes), scale (from one thread to one for
-each processor, about ten minutes; made for machines of 16 to 128).
-RESULT is SUITE unless given.
-
-Environment:
-  MM=UNIT MM_PATH=DIRECTORY   adds the Pascal memory manager UNIT found in DIRECTORY
-  C_PEERS=DIRECTORY           adds rpmalloc 2 and gperftools of clones there: bench/peers.sh --help
-  PASCAL_PEERS=DIRECTORY      adds those of mORMot2 and FastMM4-AVX, whose sources lie in folders
-                              of these names there
-  EARLIER=REVISION            adds LaneMM of that revision, named LaneMM-REVISION
-  OTHER_FPC=COMPILER          adds the heap of another Free Pascal, named FPC-VERSION, and
-                              LaneMM built by it, LaneMM-VERSION
-  MANAGERS='NAME...'          only these managers, instead of those that the suite names
-  ROUNDS=5                    runs of each workload under each manager; 2 in scale
-  SHORT=1                     full in about 45 minutes: runs of more than 2 seconds are not repeated, and
-                              less memory is touched before each run
-  THREADS=N                   only rows with at most N threads; in scale the number of processors
-  BUSY=1                      measures also while other programs keep the machine busy; the results
-                              file says how busy it was in any case
-  SCALE=1                     factor of the operations; 0.01 shows quickly that all works
-
-While there is a file build/bench/pause, it waits between two workloads.
-END
-}
-
-cd "$(dirname "$0")/.."
 out=build/bench
 rounds=${ROUNDS:-5}
 threads=${THREADS:-}
@@ -45,19 +42,6 @@ scale=${SCALE:-1}
 wanted=${MANAGERS:-}
 compiler=fpc
 rebuild=-B
-binaries=
-sources=
-
-say() { echo "$*" >&2; }
-
-# is_wanted NAME: whether that manager is to take part; all are unless some are named
-is_wanted() {
-  [ -z "$wanted" ] && return
-  case " $wanted " in
-    *" $1 "*) ;;
-    *) return 1 ;;
-  esac
-}
 
 # compile PROGRAM OUTPUT UNITS FPC-OPTIONS...
 compile() {
@@ -74,12 +58,6 @@ add() {
   shift
   BENCH_MANAGER=$name compile bench/Bench.lpr "$out/$name/bench" "$out/$name/units" "$@"
   binaries="$binaries $name=$out/$name/bench"
-}
-
-# add_source LINE: a line for the results file
-add_source() {
-  sources="$sources
-library: $1"
 }
 
 # check_origin NAME FILES VERSION: the functions of the manager NAME must come from a library that matches
@@ -256,27 +234,9 @@ build_watched() {
 
 # command_line ARGUMENTS: what the user typed, without the paths of this machine
 command_line() {
-  [ -z "${MM:-}" ] || printf 'MM=%s MM_PATH=DIRECTORY ' "$MM"
-  [ -z "${C_PEERS:-}" ] || printf 'C_PEERS=DIRECTORY '
-  [ -z "${PASCAL_PEERS:-}" ] || printf 'PASCAL_PEERS=DIRECTORY '
-  [ -z "${EARLIER:-}" ] || printf 'EARLIER=%s ' "$EARLIER"
-  [ -z "${OTHER_FPC:-}" ] || printf 'OTHER_FPC=COMPILER '
-  [ -z "${MANAGERS:-}" ] || printf "MANAGERS='%s' " "$MANAGERS"
-  [ -z "${ROUNDS:-}" ] || printf 'ROUNDS=%s ' "$ROUNDS"
-  [ -z "${SHORT:-}" ] || printf 'SHORT=%s ' "$SHORT"
-  [ -z "${THREADS:-}" ] || printf 'THREADS=%s ' "$THREADS"
-  [ -z "${BUSY:-}" ] || printf 'BUSY=%s ' "$BUSY"
-  [ -z "${SCALE:-}" ] || printf 'SCALE=%s ' "$SCALE"
+  given MM MM_PATH=DIRECTORY C_PEERS=DIRECTORY PASCAL_PEERS=DIRECTORY EARLIER OTHER_FPC=COMPILER MANAGERS ROUNDS \
+    SHORT THREADS BUSY SCALE
   printf 'bench/run.sh %s' "$*"
-}
-
-# revision: the day, and the commit that is measured, if this is a git work tree
-revision() {
-  commit=$(git rev-parse --short HEAD 2>/dev/null) || return 0
-  printf '\ndate: %s' "$(date -u +%F)"
-  printf '\nrevision: %s' "$commit"
-  git --no-optional-locks diff --quiet HEAD -- src bench ':!bench/results' ||
-    printf ' with changes'
 }
 
 # limit_threads SUITE: the suite without rows of more than $threads threads
@@ -310,11 +270,11 @@ run() {
   compile bench/Runner.lpr "$out/runner" "$out/units"
   # shellcheck disable=SC2086
   "$out/runner" "$suite" "$result" "$rounds" "$scale" \
-    "command: $(command_line "$@")$(revision)$sources" $binaries
+    "command: $(command_line "$@")$(revision src bench)$sources" $binaries
 }
 
 case ${1:-} in
-  '' | -h | --help) usage ;;
+  '') sh "$0" --help ;;
   build) build; for entry in $binaries; do echo "$entry"; done ;;
   *) run "$@" ;;
 esac

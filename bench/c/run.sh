@@ -1,36 +1,29 @@
 #!/bin/sh
 # Measures the C library against other allocators, all by LD_PRELOAD, and prints the tables and the
 # bars.
+#
+# Usage: bench/c/run.sh [RESULT]   run bench/suites/SUITE.txt, write bench/results/RESULT.csv, SUITE if
+#                                  not given; bench/report.sh c [RESULT] makes docs/benchmarks-c.md
+#
+# The workloads are the C programs in bench/c and real programs, each of which must give what it
+# gives with glibc. Takes about 20 minutes on two cores, a fifth of that for each round.
+#
+# Environment:
+#   SUITE=c              the suite: c, c-field (the other programs of mimalloc-bench, in meaning, and seven
+#                        real ones), memory-c (memory by use, about five minutes), or c-debug (debug
+#                        mode, about five minutes)
+#   ROUNDS=5             runs of each workload under each allocator
+#   MANAGERS='NAME...'   of glibc LaneMM mimalloc mimalloc3 jemalloc tcmalloc tbb snmalloc; those that the
+#                        suite names, or all but the last one, if they can be had. mimalloc is
+#                        Debian's, version 2; bench/peers.sh builds mimalloc3, jemalloc, snmalloc
+#   WORKLOADS='NAME...'  only these, for example 'larson python'
+#   SCALE=1              factor of the work; below 1 programs tell their version only
+#
+# While there is a file build/bench/pause, it waits between two workloads.
 set -eu
+. "$(dirname "$0")/../../tools/begin.sh"
+. bench/lib.sh
 
-usage() {
-  cat <<'END'
-Usage: bench/c/run.sh [RESULT]   run bench/suites/SUITE.txt, write bench/results/RESULT.csv, SUITE if
-                                 not given; bench/report.sh c [RESULT] makes docs/benchmarks-c.md
-
-The workloads are the C programs in bench/c and real programs, each of which must give what it
-gives with glibc. Takes about 20 minutes on two cores, a fifth of that for each round.
-
-Environment:
-  SUITE=c              the suite: c, c-field (the other programs of mimalloc-bench, in meaning, and seven
-                       real ones), memory-c (memory by use, about five minutes), or c-debug (debug
-                       mode, about five minutes)
-  ROUNDS=5             runs of each workload under each allocator
-  MANAGERS='NAME...'   of glibc LaneMM mimalloc mimalloc3 jemalloc tcmalloc tbb snmalloc; those that the
-                       suite names, or all but the last one, if they can be had. mimalloc is
-                       Debian's, version 2; bench/peers.sh builds mimalloc3, jemalloc, snmalloc
-  WORKLOADS='NAME...'  only these, for example 'larson python'
-  SCALE=1              factor of the work; below 1 programs tell their version only
-
-While there is a file build/bench/pause, it waits between two workloads.
-END
-}
-
-case ${1-} in
-  -h | --help) usage; exit ;;
-esac
-
-cd "$(dirname "$0")/../.."
 root=$PWD
 name=${1:-${SUITE:-c}}
 rounds=${ROUNDS:-5}
@@ -38,8 +31,6 @@ scale=${SCALE:-1}
 suite=bench/suites/${SUITE:-c}.txt
 workloads=${WORKLOADS:-}
 out=build/bench-c
-binaries=
-sources=
 
 # library_of NAME: the file of an allocator's library, if it is there; nothing for glibc.
 library_of() {
@@ -70,12 +61,6 @@ package_of() {
     tcmalloc) echo libtcmalloc-minimal4 ;;
     tbb) echo libtbbmalloc2 ;;
   esac
-}
-
-# add_source LINE: a line for the results file
-add_source() {
-  sources="$sources
-library: $1"
 }
 
 describe() {
@@ -126,9 +111,7 @@ build_programs() {
       -o "$out/churn-asan" bench/c/churn.c
     add_source "churn-asan is built with -fsanitize=address by gcc $(gcc -dumpfullversion)"
   fi
-  mkdir -p build/bench/units
-  fpc -B -l- -v0ewn -vm6018,6058 -O3 -Fibench/core -Fubench/core -Futests -Fubench/runner \
-    -FUbuild/bench/units -o"$out/runner" bench/Runner.lpr >&2
+  build_runner
 }
 
 # What the programs work on.
@@ -166,22 +149,6 @@ expect() {
     done
 }
 
-# command_line ARGUMENTS: what the user typed
-command_line() {
-  [ -z "${SUITE:-}" ] || printf 'SUITE=%s ' "$SUITE"
-  [ -z "${MANAGERS:-}" ] || printf "MANAGERS='%s' " "$MANAGERS"
-  [ -z "$workloads" ] || printf "WORKLOADS='%s' " "$workloads"
-  [ "$scale" = 1 ] || printf 'SCALE=%s ' "$scale"
-  printf 'ROUNDS=%s bench/c/run.sh%s' "$rounds" "${*:+ $*}"
-}
-
-# revision: the commit that is measured, if this is a git work tree
-revision() {
-  commit=$(git rev-parse --short HEAD 2> /dev/null) || return 0
-  printf '\nrevision: %s' "$commit"
-  git --no-optional-locks diff --quiet HEAD -- src lib bench || printf ' with changes'
-}
-
 mkdir -p "$out" bench/results
 sh lib/build.sh
 named=${MANAGERS:-$(sed -n 's/^managers  *//p' "$suite")}
@@ -197,4 +164,5 @@ build_inputs
 expect
 # shellcheck disable=SC2086
 "$out/runner" "$out/suite.txt" "bench/results/$name.csv" "$rounds" "$scale" \
-  "command: $(command_line "$@")$(revision)$sources" $binaries
+  "command: $(ROUNDS=$rounds given SUITE MANAGERS WORKLOADS SCALE ROUNDS)bench/c/run.sh${*:+ $*}$(revision src lib bench)$sources" \
+  $binaries

@@ -1,38 +1,34 @@
 #!/bin/sh
 # Measures whole server programs in Pascal under several memory managers, as bench/run.sh does it
 # with its workloads.
+#
+# Usage: PASCAL_PEERS=DIRECTORY bench/real/run.sh [real|horse|server]
+#
+# Builds a server once per memory manager, runs it in turn under all of them, and writes
+# bench/results/SUITE.csv: a row's time is that of a whole run, its peak memory that of the largest
+# process. The suites:
+#   real    mORMot 2's tests of its services (bench/real/Soa.lpr); needs libsqlite3
+#   horse   a web server on Horse (bench/real/Shop.lpr) with sixteen clients; needs curl and ab
+#   server  mORMot 2's TechEmpower sample (bench/real/server.sh) with PostgreSQL: requests per second,
+#           CPU time per request and memory of the server; needs curl, wrk, libpq5 and libsqlite3
+# DIRECTORY has the sources in mORMot2 and horse, as bench/README.md tells. Needs fpc and gcc, too.
+#
+# Environment:
+#   ROUNDS=5          runs of each program under each manager
+#   MANAGERS='NAME...' only these managers, instead of those that the suite names
+#   BUSY=1            measures also while other programs keep the machine busy; the results say so
 set -eu
+. "$(dirname "$0")/../../tools/begin.sh"
+. bench/lib.sh
 
-usage() {
-  cat <<'END'
-Usage: PASCAL_PEERS=DIRECTORY bench/real/run.sh [real|horse|server]
-
-Builds a server once per memory manager, runs it in turn under all of them, and writes
-bench/results/SUITE.csv: a row's time is that of a whole run, its peak memory that of the largest
-process. The suites:
-  real    mORMot 2's tests of its services (bench/real/Soa.lpr); needs libsqlite3
-  horse   a web server on Horse (bench/real/Shop.lpr) with sixteen clients; needs curl and ab
-  server  mORMot 2's TechEmpower sample (bench/real/server.sh) with PostgreSQL: requests per second,
-          CPU time per request and memory of the server; needs curl, wrk, libpq5 and libsqlite3
-DIRECTORY has the sources in mORMot2 and horse, as bench/README.md tells. Needs fpc and gcc, too.
-
-Environment:
-  ROUNDS=5          runs of each program under each manager
-  MANAGERS='NAME...' only these managers, instead of those that the suite names
-  BUSY=1            measures also while other programs keep the machine busy; the results say so
-END
-}
-
-case ${1:-} in
-  -h | --help) usage; exit ;;
-  '' | real | horse | server) suite=${1:-real} ;;
-  *) usage >&2; exit 2 ;;
+suite=${1:-real}
+case $suite in
+  real | horse | server) ;;
+  *) sh "$0" --help >&2; exit 2 ;;
 esac
-cd "$(dirname "$0")/../.."
 root=$PWD
 peers=$root/build/bench/lib
 out=$root/build/bench-real
-binaries=
 mormot=$out/mORMot2
 horse=${PASCAL_PEERS:-}/horse/src
 database=
@@ -44,14 +40,6 @@ need() {
   [ -d "${PASCAL_PEERS:-}/$1" ] && return
   echo "run.sh: PASCAL_PEERS=${PASCAL_PEERS:-} has no $1; bench/README.md says what belongs there" >&2
   exit 2
-}
-
-# is_wanted NAME: whether that manager takes part
-is_wanted() {
-  case " $wanted " in
-    *" $1 "*) ;;
-    *) return 1 ;;
-  esac
 }
 
 # A copy that links none of the static libraries, which are not in mORMot's repository.
@@ -159,13 +147,12 @@ add_mormot() {
 need mORMot2/src
 [ "$suite" != horse ] || need horse/src
 [ "$suite" != server ] || need mORMot2/ex/techempower-bench
-mkdir -p "$out" bench/results build/bench/units
+mkdir -p "$out" bench/results
 copy_sources
 [ "$suite" != server ] || prepare_server
 ! is_wanted jemalloc || bench/peers.sh jemalloc
 gcc -O2 -o "$out/measure" bench/c/measure.c
-fpc -B -l- -v0ewn -vm6018,6058 -O3 -Fibench/core -Fubench/core -Futests -Fubench/runner \
-  -FUbuild/bench/units -o"$out/runner" bench/Runner.lpr >&2
+build_runner
 add FPC LANEMM=
 add cmem LANEMM= -Facmem
 add_library glibc GlibcMM c
@@ -183,10 +170,6 @@ elif is_wanted mormot-moonshard; then
 fi
 add LaneMM LANEMM= -FaLaneMM -Fusrc '-Fusrc/*'
 add LaneMM-nothp LANEMM=huge=0 -FaLaneMM -Fusrc '-Fusrc/*'
-revision=$(git rev-parse --short HEAD)
-git --no-optional-locks diff --quiet HEAD -- src bench ':!bench/results' ||
-  revision="$revision with changes"
-command="PASCAL_PEERS=DIRECTORY ${MANAGERS:+MANAGERS='$MANAGERS' }ROUNDS=${ROUNDS:-5} ${BUSY:+BUSY=$BUSY }bench/real/run.sh $suite"
 mormot_revision=$(git -C "$PASCAL_PEERS/mORMot2" rev-parse --short HEAD 2> /dev/null || echo unknown)
 library=
 case $suite in
@@ -196,9 +179,7 @@ case $suite in
 esac
 # shellcheck disable=SC2086
 "$out/runner" "bench/suites/$suite.txt" "$result" "${ROUNDS:-5}" 1 \
-  "command: $command
-date: $(date -u +%F)
-revision: $revision
+  "command: PASCAL_PEERS=DIRECTORY $(ROUNDS=${ROUNDS:-5} given MANAGERS ROUNDS BUSY)bench/real/run.sh $suite$(revision src bench)
 library: mORMot $(tr -cd '0-9.' < "$mormot/src/mormot.commit.inc"), revision $mormot_revision${library:+
 library: $library}" $binaries
 [ "$suite" != server ] || awk -f bench/real/requests.awk "$result" > bench/results/server.csv
