@@ -340,16 +340,12 @@ procedure TCompatNamesTests.ReportBeginsAtTheProgramsOwnLine;
 var
   Caller: TTestProgram;
 begin
-  Caller := TTestProgram.Create('FromFastMM', '-gl -Xs- -Fu' + SourceFolder + 'src/compat');
-  try
-    Caller.Run('event=all:stderr', []);
-    Caller.EndedWith(0);
-    Has('Memory limit reached', Caller.Errors);
-    Has('FromFastMM.lpr:', Caller.Errors);
-    HasNot('FASTMM5.', Caller.Errors);
-  finally
-    Caller.Free;
-  end;
+  Caller := TestProgram('FromFastMM', '-gl -Xs- -Fu' + SourceFolder + 'src/compat');
+  Caller.Run('event=all:stderr', []);
+  Caller.EndedWith(0);
+  Has('Memory limit reached', Caller.Errors);
+  Has('FromFastMM.lpr:', Caller.Errors);
+  HasNot('FASTMM5.', Caller.Errors);
 end;
 
 initialization

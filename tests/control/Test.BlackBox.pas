@@ -12,8 +12,6 @@ type
   TBlackBoxTests = class(TLaneTest)
   strict private
     function BoxOf: PBox;
-  protected
-    procedure SetUp; override;
   published
     procedure KilledProgramLeavesAWholeState;
     procedure KilledProgramLeavesItsLastEvents;
@@ -26,13 +24,9 @@ implementation
 uses
   SysUtils, Classes, testregistry, fpJson, jsonParser, Test.Programs;
 
-var
-  Program_: TTestProgram;
-
-procedure TBlackBoxTests.SetUp;
+function Program_: TTestProgram;
 begin
-  if Program_ = nil then
-    Program_ := TTestProgram.Create('Boxed', '-O1 -gl -Xs-');
+  Result := TestProgram('Boxed');
 end;
 
 // The setting, with a file that the next run deletes.
@@ -135,6 +129,4 @@ end;
 
 initialization
   RegisterTest(TBlackBoxTests);
-finalization
-  Program_.Free;
 end.

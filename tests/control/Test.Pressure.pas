@@ -52,7 +52,6 @@ const
 
 var
   Reported: string;
-  Program_: TTestProgram;
 
 procedure Collect(Kind: TLaneMM_EventKind; Text: PAnsiChar; Length: NativeUInt);
 begin
@@ -294,16 +293,15 @@ end;
 {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
 procedure TPressureTests.CacheShrinksInTheThreadThatPurges;
 begin
-  Program_ := TTestProgram.Create('Pressed', '-O1 -gl -Xs-');
-  Program_.Run('limit=container:' + Root, [Root]);
-  Program_.EndedWith(0);
-  Same(2, Length(Program_.Errors.Split(['Container near its memory limit: '])) - 1, 'events');
-  Has(': 95,000,000 bytes of 100,000,000 bytes are in use', Program_.Errors);
-  Has(' x Pressed.TCachedPage, ', Program_.Errors);
-  Program_.Run('limit=container:' + Root + ',limit:report', [Root]);
-  Program_.EndedWith(0);
-  Same(1, Length(Program_.Errors.Split(['Memory in use: '])) - 1, 'reports');
-  Has(' x Pressed.TCachedPage, ', Program_.Errors);
+  TestProgram('Pressed').Run('limit=container:' + Root, [Root]);
+  TestProgram('Pressed').EndedWith(0);
+  Same(2, Length(TestProgram('Pressed').Errors.Split(['Container near its memory limit: '])) - 1, 'events');
+  Has(': 95,000,000 bytes of 100,000,000 bytes are in use', TestProgram('Pressed').Errors);
+  Has(' x Pressed.TCachedPage, ', TestProgram('Pressed').Errors);
+  TestProgram('Pressed').Run('limit=container:' + Root + ',limit:report', [Root]);
+  TestProgram('Pressed').EndedWith(0);
+  Same(1, Length(TestProgram('Pressed').Errors.Split(['Memory in use: '])) - 1, 'reports');
+  Has(' x Pressed.TCachedPage, ', TestProgram('Pressed').Errors);
 end;
 {$ifend}
 
@@ -319,6 +317,4 @@ end;
 
 initialization
   RegisterTest(TPressureTests);
-finalization
-  Program_.Free;
 end.

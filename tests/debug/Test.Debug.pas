@@ -139,6 +139,9 @@ end;
 
 procedure TDebugBlocksTests.TearDown;
 begin
+  Settings.Values[opErase] := 0;
+  Settings.Values[opGuard] := 0;
+  Debug.Quarantine.MostBytes := Settings.Values[opQuarantine];
   LaneMM_ExitDebugMode;
   Same(0, Debug.Depth, 'levels of debug mode that are left');
   Report.Call := nil;
@@ -580,14 +583,10 @@ var
   P: PByte;
 begin
   Settings.Values[opErase] := 1 shl Ord(erFree);
-  try
-    GetMem(P, Size);
-    P[Size div 2] := 42;
-    FreeMem(P);
-    Same(Debug.FreeFill, P[Size div 2], 'byte in the middle');
-  finally
-    Settings.Values[opErase] := 0;
-  end;
+  GetMem(P, Size);
+  P[Size div 2] := 42;
+  FreeMem(P);
+  Same(Debug.FreeFill, P[Size div 2], 'byte in the middle');
 end;
 
 // The system keeps locked pages when they are purged, and the pages stay accessible while a heap
@@ -665,22 +664,17 @@ var
 begin
   Settings.Values[opGuard] := 1;
   Debug.Quarantine.MostBytes := 1 shl 20;
-  try
-    Before := 0;
-    for Index := 1 to 2 * Pairs do
-    begin
-      FreeMem(GetMem(64 + Index mod 100));
-      Calls := 0;
-      for Kind in [ocCommit, ocPurge, ocReserve, ocRelease] do
-        Inc(Calls, Process.OsCalls[Kind]);
-      if Index = Pairs then
-        Before := Calls;
-    end;
-    Same(2 * Pairs, Calls - Before, 'calls');
-  finally
-    Settings.Values[opGuard] := 0;
-    Debug.Quarantine.MostBytes := Settings.Values[opQuarantine];
+  Before := 0;
+  for Index := 1 to 2 * Pairs do
+  begin
+    FreeMem(GetMem(64 + Index mod 100));
+    Calls := 0;
+    for Kind in [ocCommit, ocPurge, ocReserve, ocRelease] do
+      Inc(Calls, Process.OsCalls[Kind]);
+    if Index = Pairs then
+      Before := Calls;
   end;
+  Same(2 * Pairs, Calls - Before, 'calls');
 end;
 
 procedure TDebugBlocksTests.GuardedBlockUsedAgainKeepsItsPages;
@@ -691,26 +685,21 @@ var
 begin
   Settings.Values[opGuard] := 1;
   Debug.Quarantine.MostBytes := 1 shl 18;
-  try
-    for Turn := 1 to 5 do
+  for Turn := 1 to 5 do
+  begin
+    for Index := 0 to High(Blocks) do
     begin
-      for Index := 0 to High(Blocks) do
-      begin
-        Blocks[Index] := GetMem(1 + Index * 37);
-        FillChar(Blocks[Index]^, 1 + Index * 37, Turn);
-        AssertFalse('the page behind is open',
-          OsRead((NativeUInt(Blocks[Index]) + Index * 37 + 16) and not 15, @Sign, 1));
-      end;
-      for Index := 0 to High(Blocks) do
-      begin
-        AssertEquals('contents', Turn, Blocks[Index][Index * 37]);
-        FreeMem(Blocks[Index]);
-        AssertFalse('the freed block is open', OsRead(NativeUInt(Blocks[Index]), @Sign, 1));
-      end;
+      Blocks[Index] := GetMem(1 + Index * 37);
+      FillChar(Blocks[Index]^, 1 + Index * 37, Turn);
+      AssertFalse('the page behind is open',
+        OsRead((NativeUInt(Blocks[Index]) + Index * 37 + 16) and not 15, @Sign, 1));
     end;
-  finally
-    Settings.Values[opGuard] := 0;
-    Debug.Quarantine.MostBytes := Settings.Values[opQuarantine];
+    for Index := 0 to High(Blocks) do
+    begin
+      AssertEquals('contents', Turn, Blocks[Index][Index * 37]);
+      FreeMem(Blocks[Index]);
+      AssertFalse('the freed block is open', OsRead(NativeUInt(Blocks[Index]), @Sign, 1));
+    end;
   end;
 end;
 
@@ -733,15 +722,12 @@ begin
   SetLength(Blocks, Count);
   OsVisitMappings(CountMapping, @Before);
   Settings.Values[opGuard] := 1;
-  try
-    for Index := 0 to Count - 1 do
-    begin
-      GetMem(Blocks[Index], 16);
-      Inc(Result, Ord(not OsRead(NativeUInt(Blocks[Index]) + 16, @Sign, 1)));
-    end;
-  finally
-    Settings.Values[opGuard] := 0;
+  for Index := 0 to Count - 1 do
+  begin
+    GetMem(Blocks[Index], 16);
+    Inc(Result, Ord(not OsRead(NativeUInt(Blocks[Index]) + 16, @Sign, 1)));
   end;
+  Settings.Values[opGuard] := 0;
   OsVisitMappings(CountMapping, @Mappings);
   Dec(Mappings, Before);
   FreeEach(Blocks, 1);
@@ -926,7 +912,6 @@ end;
 procedure TDebugBlocksTests.ReportOfGroupsLeavesOutTheOthers;
 var
   P: array[1..3] of Pointer;
-  Kept: TEventRules;
   Index: Integer;
 begin
   for Index := 1 to 3 do
@@ -936,12 +921,10 @@ begin
     LaneMM_EndGroup;
   end;
   LaneMM_SetGroupName(602, 'middle');
-  Kept := Report.Rules;
   LaneMM_Configure('event=leaks:callback');
   LaneMM_OnEvent(KeepReport);
   Same(1, LaneMM_ReportGroupsInUse(602, 602), 'blocks');
   LaneMM_OnEvent(nil);
-  Report.Rules := Kept;
   for Index := 1 to 3 do
     FreeMem(P[Index]);
   AssertTrue(Reported, Pos('12,342', Reported) > 0);
@@ -960,22 +943,15 @@ begin
 end;
 
 procedure TDebugBlocksTests.CallbackOfATraceMayUseTheHeap;
-var
-  Kept: TEventRules;
 begin
-  Kept := Report.Rules;
   Traced := 0;
   Debug.LoggedCount := 0;
   LaneMM_OnEvent(CountTraced);
   LaneMM_Configure('trace:size=54321,event=allocation:callback,event=free:callback');
-  try
-    FreeMem(GetMem(54321));
-    FreeMem(GetMem(54320));
-  finally
-    LaneMM_Configure('trace:size=0');
-    LaneMM_OnEvent(nil);
-    Report.Rules := Kept;
-  end;
+  FreeMem(GetMem(54321));
+  FreeMem(GetMem(54320));
+  LaneMM_Configure('trace:size=0');
+  LaneMM_OnEvent(nil);
   Same(2, Traced, 'events');
   FreeMem(GetMem(54321));
   Same(2, Traced, 'events afterwards');
@@ -988,10 +964,8 @@ const
   Distance = 64; // between blocks of 16 bytes
 var
   Blocks: array[0..199] of PByte;
-  Kept: TEventRules;
   First, Next, Index: Integer;
 begin
-  Kept := Report.Rules;
   for Index := 0 to High(Blocks) do
     GetMem(Blocks[Index], 16);
   First := -1;
@@ -1004,13 +978,8 @@ begin
   AssertTrue('two are beside each other', Next <= High(Blocks));
   LaneMM_OnEvent(KeepReport);
   LaneMM_Configure('event=write-before:callback');
-  try
-    Blocks[First][32] := 1;
-    FreeMem(Blocks[Next]);
-  finally
-    LaneMM_OnEvent(nil);
-    Report.Rules := Kept;
-  end;
+  Blocks[First][32] := 1;
+  FreeMem(Blocks[Next]);
   Has('Heap block underrun', Reported);
   Has(Format('  Possibly an overrun of the block before it, $%s: 16 bytes, allocation number ',
     [LowerCase(HexStr(Blocks[First]))]), Reported);
@@ -1033,26 +1002,19 @@ end;
 
 procedure TDebugBlocksTests.MistakeInACallbackCallsItNotAgain;
 var
-  Kept: TEventRules;
   P: PByte;
 begin
-  Kept := Report.Rules;
   Calls := 0;
   LaneMM_OnEvent(FreeWrong);
   LaneMM_Configure('event=all:callback');
-  try
-    GetMem(P, 20);
-    P[20] := 1;
-    FreeMem(P);
-    Same(1, Calls, 'calls');
-    GetMem(P, 20);
-    P[20] := 1;
-    FreeMem(P);
-    Same(2, Calls, 'calls after that');
-  finally
-    LaneMM_OnEvent(nil);
-    Report.Rules := Kept;
-  end;
+  GetMem(P, 20);
+  P[20] := 1;
+  FreeMem(P);
+  Same(1, Calls, 'calls');
+  GetMem(P, 20);
+  P[20] := 1;
+  FreeMem(P);
+  Same(2, Calls, 'calls after that');
 end;
 
 procedure TDebugBlocksTests.GroupIsNotedInItsScope;

@@ -183,14 +183,9 @@ type
     procedure Missing(const What: string);
   end;
 
-var
-  Matrix: TTestProgram;
-
 function Program_: TTestProgram;
 begin
-  if Matrix = nil then
-    Matrix := TTestProgram.Create('DebugMatrix', '-O1 -gl -Xs-');
-  Result := Matrix;
+  Result := TestProgram('DebugMatrix');
 end;
 
 // ---------------------------------------------------------------------------- facts
@@ -457,6 +452,4 @@ end;
 
 initialization
   RegisterTest(TDebugMatrixTests);
-finalization
-  Matrix.Free;
 end.

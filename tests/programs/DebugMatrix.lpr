@@ -23,9 +23,11 @@ const
 
 type
   TUse = procedure;
+  TWay = procedure(Use: TUse);
   TMistake = record
     Name: string;
-    Run: TUse;
+    Way: TWay; // what leads to Use, or nil
+    Use: TUse;
     Least, Most: NativeInt; // sizes of blocks in bytes
   end;
 
@@ -144,21 +146,6 @@ begin
     Use;
 end;
 
-procedure FreeTwice;
-begin
-  UseFree(FreeTarget);
-end;
-
-procedure ResizeFreed;
-begin
-  UseFree(ResizeTarget);
-end;
-
-procedure MeasureFreed;
-begin
-  UseFree(MeasureTarget);
-end;
-
 function FreeAside(Unused: Pointer): PtrInt;
 begin
   FreeMem(Block); // planted: freed aside
@@ -184,21 +171,6 @@ begin
   finally
     FreeBlock;
   end;
-end;
-
-procedure FreeInner;
-begin
-  UseInner(FreeTarget);
-end;
-
-procedure ResizeInner;
-begin
-  UseInner(ResizeTarget);
-end;
-
-procedure MeasureInner;
-begin
-  UseInner(MeasureTarget);
 end;
 
 procedure FreeWithWrongSize;
@@ -227,46 +199,29 @@ begin
   Use;
 end;
 
-procedure FreeWild;
+procedure UseWild(Use: TUse);
 begin
-  UseStray(Pointer(12345), FreeTarget);
+  UseStray(Pointer(12345), Use);
 end;
 
-procedure ResizeWild;
-begin
-  UseStray(Pointer(12345), ResizeTarget);
-end;
-
-procedure MeasureWild;
-begin
-  UseStray(Pointer(12345), MeasureTarget);
-end;
-
-procedure FreeStack;
+procedure UseStack(Use: TUse);
 var
   Local: Int64;
 begin
-  UseStray(@Local, FreeTarget);
+  UseStray(@Local, Use);
 end;
 
-procedure ResizeStack;
-var
-  Local: Int64;
+procedure UseVariable(Use: TUse);
 begin
-  UseStray(@Local, ResizeTarget);
-end;
-
-procedure FreeVariable;
-begin
-  UseStray(@Size, FreeTarget);
+  UseStray(@Size, Use);
 end;
 
 var
   Zeros: array[0..65535] of Int64; // pages that no file backs
 
-procedure FreeZeroVariable;
+procedure UseZeros(Use: TUse);
 begin
-  UseStray(@Zeros[High(Zeros) div 2], FreeTarget);
+  UseStray(@Zeros[High(Zeros) div 2], Use);
 end;
 
 // Large enough for a mapping of its own: not every emulator tells the C library's heap from the
@@ -457,41 +412,6 @@ begin
   IsKind := Supports(Thing, IUnknown); // planted: supports
 end;
 
-procedure CallMethodOfFreed;
-begin
-  UseFreedObject(CallMethod);
-end;
-
-procedure TestClassOfFreed;
-begin
-  UseFreedObject(TestClass);
-end;
-
-procedure ConvertClassOfFreed;
-begin
-  UseFreedObject(ConvertClass);
-end;
-
-procedure NameClassOfFreed;
-begin
-  UseFreedObject(NameClass);
-end;
-
-procedure AskAncestorOfFreed;
-begin
-  UseFreedObject(AskAncestor);
-end;
-
-procedure AskSizeOfFreed;
-begin
-  UseFreedObject(AskSize);
-end;
-
-procedure AskInterfaceOfFreed;
-begin
-  UseFreedObject(AskInterface);
-end;
-
 procedure CallInterfaceOfFreed;
 var
   Kind: TActorClass;
@@ -595,47 +515,47 @@ end;
 
 const
   Mistakes: array[0..40] of TMistake = (
-    (Name: 'free-twice'; Run: FreeTwice; Least: 1; Most: MostKept),
-    (Name: 'free-twice-threads'; Run: FreeTwiceFromThreads; Least: 1; Most: MostKept),
-    (Name: 'realloc-freed'; Run: ResizeFreed; Least: 1; Most: MostKept),
-    (Name: 'size-freed'; Run: MeasureFreed; Least: 1; Most: MostKept),
-    (Name: 'free-inner'; Run: FreeInner; Least: 1; Most: Largest),
-    (Name: 'realloc-inner'; Run: ResizeInner; Least: 1; Most: Largest),
-    (Name: 'size-inner'; Run: MeasureInner; Least: 1; Most: Largest),
-    (Name: 'wrong-size'; Run: FreeWithWrongSize; Least: 1; Most: Largest),
-    (Name: 'free-wild'; Run: FreeWild; Least: OneSize; Most: OneSize),
-    (Name: 'realloc-wild'; Run: ResizeWild; Least: OneSize; Most: OneSize),
-    (Name: 'size-wild'; Run: MeasureWild; Least: OneSize; Most: OneSize),
-    (Name: 'free-stack'; Run: FreeStack; Least: OneSize; Most: OneSize),
-    (Name: 'realloc-stack'; Run: ResizeStack; Least: OneSize; Most: OneSize),
-    (Name: 'free-variable'; Run: FreeVariable; Least: OneSize; Most: OneSize),
-    (Name: 'free-zero-variable'; Run: FreeZeroVariable; Least: OneSize; Most: OneSize),
-    (Name: 'free-foreign'; Run: FreeForeign; Least: 1; Most: 100000),
-    (Name: 'before'; Run: WriteBefore; Least: 1; Most: Largest),
-    (Name: 'far-before'; Run: WriteFarBefore; Least: 1; Most: Largest),
-    (Name: 'behind'; Run: WriteBehind; Least: 1; Most: Largest),
-    (Name: 'far-behind'; Run: WriteFarBehind; Least: 1; Most: Largest),
-    (Name: 'behind-check'; Run: WriteBehindAndCheck; Least: 1; Most: Largest),
-    (Name: 'behind-shrunk'; Run: WriteBehindShrunk; Least: 8; Most: Largest),
-    (Name: 'behind-grown'; Run: WriteBehindGrown; Least: 1; Most: Largest),
-    (Name: 'freed-first'; Run: WriteFirstAfterFree; Least: 1; Most: MostKept),
-    (Name: 'freed-middle'; Run: WriteMiddleAfterFree; Least: 1; Most: MostKept),
-    (Name: 'freed-last'; Run: WriteLastAfterFree; Least: 1; Most: MostKept),
-    (Name: 'freed-scattered'; Run: WriteScatteredAfterFree; Least: 16; Most: MostShared),
-    (Name: 'method'; Run: CallMethodOfFreed; Least: ThingSize; Most: MostKept),
-    (Name: 'is'; Run: TestClassOfFreed; Least: ThingSize; Most: MostKept),
-    (Name: 'as'; Run: ConvertClassOfFreed; Least: ThingSize; Most: MostKept),
-    (Name: 'name'; Run: NameClassOfFreed; Least: ThingSize; Most: MostKept),
-    (Name: 'inherits'; Run: AskAncestorOfFreed; Least: ThingSize; Most: MostKept),
-    (Name: 'instance-size'; Run: AskSizeOfFreed; Least: ThingSize; Most: MostKept),
-    (Name: 'supports'; Run: AskInterfaceOfFreed; Least: ThingSize; Most: MostKept),
-    (Name: 'interface'; Run: CallInterfaceOfFreed; Least: ActorSize; Most: MostKept),
-    (Name: 'use-new'; Run: UseNew; Least: SizeOf(Pointer); Most: Largest),
-    (Name: 'use-freed'; Run: UseFreed; Least: SizeOf(Pointer); Most: MostKept),
-    (Name: 'notes'; Run: SpoilNotes; Least: 1; Most: Largest),
-    (Name: 'guard-write'; Run: WriteIntoGuard; Least: 1; Most: Largest),
-    (Name: 'guard-freed'; Run: ReadFreedGuarded; Least: 1; Most: Largest),
-    (Name: 'guard-across'; Run: WriteAcrossGuard; Least: 1; Most: Largest));
+    (Name: 'free-twice'; Way: UseFree; Use: FreeTarget; Least: 1; Most: MostKept),
+    (Name: 'free-twice-threads'; Way: nil; Use: FreeTwiceFromThreads; Least: 1; Most: MostKept),
+    (Name: 'realloc-freed'; Way: UseFree; Use: ResizeTarget; Least: 1; Most: MostKept),
+    (Name: 'size-freed'; Way: UseFree; Use: MeasureTarget; Least: 1; Most: MostKept),
+    (Name: 'free-inner'; Way: UseInner; Use: FreeTarget; Least: 1; Most: Largest),
+    (Name: 'realloc-inner'; Way: UseInner; Use: ResizeTarget; Least: 1; Most: Largest),
+    (Name: 'size-inner'; Way: UseInner; Use: MeasureTarget; Least: 1; Most: Largest),
+    (Name: 'wrong-size'; Way: nil; Use: FreeWithWrongSize; Least: 1; Most: Largest),
+    (Name: 'free-wild'; Way: UseWild; Use: FreeTarget; Least: OneSize; Most: OneSize),
+    (Name: 'realloc-wild'; Way: UseWild; Use: ResizeTarget; Least: OneSize; Most: OneSize),
+    (Name: 'size-wild'; Way: UseWild; Use: MeasureTarget; Least: OneSize; Most: OneSize),
+    (Name: 'free-stack'; Way: UseStack; Use: FreeTarget; Least: OneSize; Most: OneSize),
+    (Name: 'realloc-stack'; Way: UseStack; Use: ResizeTarget; Least: OneSize; Most: OneSize),
+    (Name: 'free-variable'; Way: UseVariable; Use: FreeTarget; Least: OneSize; Most: OneSize),
+    (Name: 'free-zero-variable'; Way: UseZeros; Use: FreeTarget; Least: OneSize; Most: OneSize),
+    (Name: 'free-foreign'; Way: nil; Use: FreeForeign; Least: 1; Most: 100000),
+    (Name: 'before'; Way: nil; Use: WriteBefore; Least: 1; Most: Largest),
+    (Name: 'far-before'; Way: nil; Use: WriteFarBefore; Least: 1; Most: Largest),
+    (Name: 'behind'; Way: nil; Use: WriteBehind; Least: 1; Most: Largest),
+    (Name: 'far-behind'; Way: nil; Use: WriteFarBehind; Least: 1; Most: Largest),
+    (Name: 'behind-check'; Way: nil; Use: WriteBehindAndCheck; Least: 1; Most: Largest),
+    (Name: 'behind-shrunk'; Way: nil; Use: WriteBehindShrunk; Least: 8; Most: Largest),
+    (Name: 'behind-grown'; Way: nil; Use: WriteBehindGrown; Least: 1; Most: Largest),
+    (Name: 'freed-first'; Way: nil; Use: WriteFirstAfterFree; Least: 1; Most: MostKept),
+    (Name: 'freed-middle'; Way: nil; Use: WriteMiddleAfterFree; Least: 1; Most: MostKept),
+    (Name: 'freed-last'; Way: nil; Use: WriteLastAfterFree; Least: 1; Most: MostKept),
+    (Name: 'freed-scattered'; Way: nil; Use: WriteScatteredAfterFree; Least: 16; Most: MostShared),
+    (Name: 'method'; Way: UseFreedObject; Use: CallMethod; Least: ThingSize; Most: MostKept),
+    (Name: 'is'; Way: UseFreedObject; Use: TestClass; Least: ThingSize; Most: MostKept),
+    (Name: 'as'; Way: UseFreedObject; Use: ConvertClass; Least: ThingSize; Most: MostKept),
+    (Name: 'name'; Way: UseFreedObject; Use: NameClass; Least: ThingSize; Most: MostKept),
+    (Name: 'inherits'; Way: UseFreedObject; Use: AskAncestor; Least: ThingSize; Most: MostKept),
+    (Name: 'instance-size'; Way: UseFreedObject; Use: AskSize; Least: ThingSize; Most: MostKept),
+    (Name: 'supports'; Way: UseFreedObject; Use: AskInterface; Least: ThingSize; Most: MostKept),
+    (Name: 'interface'; Way: nil; Use: CallInterfaceOfFreed; Least: ActorSize; Most: MostKept),
+    (Name: 'use-new'; Way: nil; Use: UseNew; Least: SizeOf(Pointer); Most: Largest),
+    (Name: 'use-freed'; Way: nil; Use: UseFreed; Least: SizeOf(Pointer); Most: MostKept),
+    (Name: 'notes'; Way: nil; Use: SpoilNotes; Least: 1; Most: Largest),
+    (Name: 'guard-write'; Way: nil; Use: WriteIntoGuard; Least: 1; Most: Largest),
+    (Name: 'guard-freed'; Way: nil; Use: ReadFreedGuarded; Least: 1; Most: Largest),
+    (Name: 'guard-across'; Way: nil; Use: WriteAcrossGuard; Least: 1; Most: Largest));
 
 procedure Make(const Mistake: TMistake);
 begin
@@ -643,7 +563,10 @@ begin
     if (Size >= Mistake.Least) and (Size <= Mistake.Most) then
       try
         ChurnLimit(MostChurn);
-        Mistake.Run;
+        if Assigned(Mistake.Way) then
+          Mistake.Way(Mistake.Use)
+        else
+          Mistake.Use;
       except
         on E: EInvalidPointer do ;
         on E: EAccessViolation do ;

@@ -43,21 +43,14 @@ const
   Sampled = 'profile,rate=1,json';
   Timed = Sampled + ',every=100ms';
 
-var
-  Sleeping, Alone: TTestProgram;
-
 function WithThreads: TTestProgram;
 begin
-  if Sleeping = nil then
-    Sleeping := TTestProgram.Create('Sleeping', '-O1 -gl -Xs-');
-  Result := Sleeping;
+  Result := TestProgram('Sleeping');
 end;
 
 function WithoutThreads: TTestProgram;
 begin
-  if Alone = nil then
-    Alone := TTestProgram.Create('Sleeping', '-O1 -gl -Xs- -dALONE');
-  Result := Alone;
+  Result := TestProgram('Sleeping', '-O1 -gl -Xs- -dALONE');
 end;
 
 // Runs a part of the program, whose number is $pid, maybe by the command Start, beside a script in
@@ -260,7 +253,4 @@ end;
 
 initialization
   RegisterTest(TTimedReportsTests);
-finalization
-  Sleeping.Free;
-  Alone.Free;
 end.

@@ -69,25 +69,28 @@ end;
 
 procedure TDeepStacksTests.HasAllFrames(const Options: string);
 var
-  Deep: TTestProgram;
   Found: TStringList;
   Entry, Name: string;
   Sum, Count: Integer;
 begin
-  Deep := TTestProgram.Create('Deep', Options);
-  Deep.Run('leaks,debug,top=100', [IntToStr(Calls)]);
-  Found := Routines(Deep.Errors);
+  TestProgram('Deep', Options).Run('leaks,debug,top=100', [IntToStr(Calls)]);
+  Found := Routines(TestProgram('Deep', Options).Errors);
   Sum := CountOf('OBJPAS.PARAMSTR', Found); // depends on the version of the run-time library
   for Entry in Expected do
   begin
     Name := ExtractWord(1, Entry, [' ']);
     Count := StrToInt(ExtractWord(2, Entry, [' ']));
-    Same(Count, CountOf(Name, Found), Name + ' with ' + Options + #10 + Deep.Errors);
+    Same(Count, CountOf(Name, Found), Name + ' with ' + Options + #10 + TestProgram('Deep', Options).Errors);
     Inc(Sum, Count);
   end;
-  Same(Sum, Found.Count, 'other frames with ' + Options + #10 + Deep.Errors);
+  Same(Sum, Found.Count, 'other frames with ' + Options + #10 + TestProgram('Deep', Options).Errors);
   Found.Free;
-  Deep.Free;
+end;
+
+// The program without debug information.
+function Deep: TTestProgram;
+begin
+  Result := TestProgram('Deep', '-O1 -Xs-');
 end;
 
 procedure TDeepStacksTests.FramesAreWholeWithoutDebugInformation;
@@ -107,10 +110,8 @@ end;
 
 procedure TDeepStacksTests.CutStackSaysSo;
 var
-  Deep: TTestProgram;
   Found: TStringList;
 begin
-  Deep := TTestProgram.Create('Deep', '-O1 -Xs-');
   Deep.Run('leaks,debug,top=100,depth=20', ['100']);
   Found := Routines(Deep.Errors);
   Has('(cut here: depth=N sets the number of frames)', Deep.Errors);
@@ -118,16 +119,13 @@ begin
   Deep.Run('leaks,debug,top=100', [IntToStr(Calls)]);
   HasNot('cut here', Deep.Errors);
   Found.Free;
-  Deep.Free;
 end;
 
 // A backtrace of one frame, which the frames of manager and run-time library are not.
 procedure TDeepStacksTests.SmallDepthShowsTheProgramsFrames;
 var
-  Deep: TTestProgram;
   Found: TStringList;
 begin
-  Deep := TTestProgram.Create('Deep', '-O1 -Xs-');
   Deep.Run('leaks,debug,top=100,depth=1', [IntToStr(Calls)]);
   Found := Routines(Deep.Errors);
   Same(1, CountOf('DEEP.DOWN$LONGINT$TBOX.INNER', Found), 'places of the nested routine');
@@ -135,32 +133,26 @@ begin
   Same(Found.Count, Length(Deep.Errors.Split(['cut here'])) - 1 + CountOf('main', Found), 'cut');
   HasNot(' at'#10'      (cut', Deep.Errors);
   Found.Free;
-  Deep.Free;
 end;
 
 procedure TDeepStacksTests.DepthShowsMore;
 var
-  Deep: TTestProgram;
   Found: TStringList;
 begin
-  Deep := TTestProgram.Create('Deep', '-O1 -Xs-');
   Deep.Run('leaks,debug,top=100,depth=256', ['200']);
   Found := Routines(Deep.Errors);
   Same(4, CountOf('DEEP.DOWN', Found), 'frames of the folded recursion');
   Same(StrToInt(ExtractWord(2, Expected[5], [' '])), CountOf('main', Found), 'whole stacks');
   HasNot('cut here', Deep.Errors);
   Found.Free;
-  Deep.Free;
 end;
 
 // What is cut away does not distinguish places: all steps above the 64th have one.
 procedure TDeepStacksTests.RecursionDeeperThanTheStacksIsOnePlace;
 var
-  Deep: TTestProgram;
   Lines: TStringArray;
   Line: Integer;
 begin
-  Deep := TTestProgram.Create('Deep', '-O1 -Xs-');
   Deep.Run('leaks,debug,top=100', ['163', 'each']);
   Has('  164 x Deep.TStep, ', Deep.Errors);
   Lines := Deep.Errors.Split([#10]);
@@ -168,7 +160,6 @@ begin
   while Pos('164 x Deep.TStep', Lines[Line]) = 0 do
     Inc(Line);
   AtLeast(100, StrToInt(ExtractWord(1, Lines[Line + 1], [' ', ','])), 'blocks of the first place');
-  Deep.Free;
 end;
 
 initialization

@@ -95,7 +95,7 @@ var
   Leaves: TTestProgram;
   Expected: TExpected;
 begin
-  Leaves := TTestProgram.Create('Leaves', Options);
+  Leaves := TestProgram('Leaves', Options);
   for Expected in AllExpected do
   begin
     Leaves.Run('debug', [Expected.Way]);
@@ -106,7 +106,6 @@ begin
   end;
   Leaves.Run('debug', ['none']);
   AssertEquals('', Leaves.Errors);
-  Leaves.Free;
 end;
 
 procedure TLeavesTests.CallersAreFoundInOptimisedPrograms;

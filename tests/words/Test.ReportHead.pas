@@ -65,48 +65,37 @@ end;
 
 function Damaged: TTestProgram;
 begin
-  Result := TTestProgram.Create('DamagedEnd', '-O1 -gl -Xs-');
+  Result := TestProgram('DamagedEnd');
 end;
 
 procedure TReportHeadTests.ReportHasProcessTimeAndCommandLine;
 var
   Before, After: string;
-  Users: TTestProgram;
 begin
-  Users := Damaged;
   Before := FormatDateTime('yyyy"-"mm"-"dd" "hh":', LocalTimeToUniversal(Now));
-  Users.Run('debug', ['halt']);
+  Damaged.Run('debug', ['halt']);
   After := FormatDateTime('yyyy"-"mm"-"dd" "hh":', LocalTimeToUniversal(Now));
-  Has('LaneMM: process ', Users.Errors);
-  Has(', version ' + LaneMM_Version + ', ', Users.Errors);
-  if Pos(After, Users.Errors) = 0 then
-    Has(Before, Users.Errors);
-  Has(' UTC, ' + Users.CommandPath + ' halt:'#10, Users.Errors);
-  Users.Free;
+  Has('LaneMM: process ', Damaged.Errors);
+  Has(', version ' + LaneMM_Version + ', ', Damaged.Errors);
+  if Pos(After, Damaged.Errors) = 0 then
+    Has(Before, Damaged.Errors);
+  Has(' UTC, ' + Damaged.CommandPath + ' halt:'#10, Damaged.Errors);
 end;
 
 procedure TReportHeadTests.LogOfEventsHasThemToo;
-var
-  Events: TTestProgram;
 begin
-  Events := TTestProgram.Create('WatchEvents', '-O1 -gl -Xs-');
-  Events.Run('growth', ['growth', '1000']);
-  Has('LaneMM event log of process ', Events.Written('EventLog.txt'));
-  Has(', version ' + LaneMM_Version + ', ', Events.Written('EventLog.txt'));
-  Has(' UTC, ' + Events.CommandPath + ' growth 1000'#10, Events.Written('EventLog.txt'));
-  Events.Free;
+  TestProgram('WatchEvents').Run('growth', ['growth', '1000']);
+  Has('LaneMM event log of process ', TestProgram('WatchEvents').Written('EventLog.txt'));
+  Has(', version ' + LaneMM_Version + ', ', TestProgram('WatchEvents').Written('EventLog.txt'));
+  Has(' UTC, ' + TestProgram('WatchEvents').CommandPath + ' growth 1000'#10, TestProgram('WatchEvents').Written('EventLog.txt'));
 end;
 
 procedure TReportHeadTests.LongCommandLineIsCut;
-var
-  Users: TTestProgram;
 begin
-  Users := Damaged;
-  Users.Run('debug', ['halt', StringOfChar('x', 40) + #10 + StringOfChar('y', 150)]);
-  Has('x?y', Users.Errors);
-  Has('yyy...:'#10, Users.Errors);
-  HasNot(StringOfChar('y', 150), Users.Errors);
-  Users.Free;
+  Damaged.Run('debug', ['halt', StringOfChar('x', 40) + #10 + StringOfChar('y', 150)]);
+  Has('x?y', Damaged.Errors);
+  Has('yyy...:'#10, Damaged.Errors);
+  HasNot(StringOfChar('y', 150), Damaged.Errors);
 end;
 
 const
@@ -116,38 +105,27 @@ const
 // The euro signs begin at each of the three places of the bytes where the line is cut.
 procedure TReportHeadTests.LongCommandLineIsCutBetweenCharacters;
 var
-  Users: TTestProgram;
   Start: Integer;
 begin
-  Users := Damaged;
   for Start := 1 to 3 do
   begin
-    Users.Run('debug', ['halt', StringOfChar('x', Start) + DupeString(Euro, 100)]);
-    Has(Euro + '...:'#10, Users.Errors);
+    Damaged.Run('debug', ['halt', StringOfChar('x', Start) + DupeString(Euro, 100)]);
+    Has(Euro + '...:'#10, Damaged.Errors);
   end;
-  Users.Free;
 end;
 
 // The paths of the file and of its program are ASCII.
 procedure TReportHeadTests.JsonOfAnyCommandLineIsUtf8;
-var
-  Leaking: TTestProgram;
 begin
-  Leaking := TTestProgram.Create('Leaking', '-O1 -gl -Xs-');
-  Leaking.Run('leaks,leaks:format=json', ['texts', 'caf'#$E9' '#$C3#$A9' '#$FF]);
-  Has('texts caf' + Unknown + ' '#$C3#$A9' ' + Unknown + '"', Leaking.Written('.json'));
-  Leaking.Free;
+  TestProgram('Leaking').Run('leaks,leaks:format=json', ['texts', 'caf'#$E9' '#$C3#$A9' '#$FF]);
+  Has('texts caf' + Unknown + ' '#$C3#$A9' ' + Unknown + '"', TestProgram('Leaking').Written('.json'));
 end;
 
 // The file is stored without compression.
 procedure TReportHeadTests.PprofOfAnyCommandLineIsUtf8;
-var
-  Samples: TTestProgram;
 begin
-  Samples := TTestProgram.Create('WatchSamples', '-O1 -gl -Xs-');
-  Samples.Run('profile,pprof', ['1', 'caf'#$E9' '#$C3#$A9]);
-  Has(' 1 caf' + Unknown + ' '#$C3#$A9', process ', Samples.Written('.pb.gz'));
-  Samples.Free;
+  TestProgram('WatchSamples').Run('profile,pprof', ['1', 'caf'#$E9' '#$C3#$A9]);
+  Has(' 1 caf' + Unknown + ' '#$C3#$A9', process ', TestProgram('WatchSamples').Written('.pb.gz'));
 end;
 
 procedure TReportHeadTests.Escapes(const Json, Xml, Part: string);
@@ -185,19 +163,15 @@ begin
 end;
 
 procedure TReportHeadTests.ContentsAndArgumentsCanBeLeftOut;
-var
-  Leaking: TTestProgram;
 begin
-  Leaking := TTestProgram.Create('Leaking', '-O1 -gl -Xs-');
-  Leaking.Run('leaks,leaks:format=json', ['texts']);
-  Has('Item 0', Leaking.Errors);
-  Has('Item 0', Leaking.Written('.json'));
-  Leaking.Run('leaks,leaks:format=json,dump=0', ['texts']);
-  Has('5 x AnsiString', Leaking.Errors);
-  HasNot('Item 0', Leaking.Errors);
-  HasNot('Leaking texts', Leaking.Errors);
-  HasNot('Item 0', Leaking.Written('.json'));
-  Leaking.Free;
+  TestProgram('Leaking').Run('leaks,leaks:format=json', ['texts']);
+  Has('Item 0', TestProgram('Leaking').Errors);
+  Has('Item 0', TestProgram('Leaking').Written('.json'));
+  TestProgram('Leaking').Run('leaks,leaks:format=json,dump=0', ['texts']);
+  Has('5 x AnsiString', TestProgram('Leaking').Errors);
+  HasNot('Item 0', TestProgram('Leaking').Errors);
+  HasNot('Leaking texts', TestProgram('Leaking').Errors);
+  HasNot('Item 0', TestProgram('Leaking').Written('.json'));
 end;
 
 // ---------------------------------------------------------------------------- the system's log
@@ -253,46 +227,36 @@ end;
 
 procedure TReportHeadTests.SystemLogGetsEachReport;
 var
-  Users: TTestProgram;
   Log: TSystemLog;
   Text: string;
 begin
-  Users := Damaged;
-  Log := TSystemLog.Create(Users.Folder + 'log.socket');
-  Users.Run('debug,event=all:syslog,syslog=' + Log.Path, ['halt']);
-  Users.EndedWith(3);
-  AssertEquals('on the screen', '', Users.Errors);
+  Log := TSystemLog.Create(Damaged.Folder + 'log.socket');
+  Damaged.Run('debug,event=all:syslog,syslog=' + Log.Path, ['halt']);
+  Damaged.EndedWith(3);
+  AssertEquals('on the screen', '', Damaged.Errors);
   Text := Log.Take;
   Has('Heap block overrun: bytes past the end were modified.', Text);
   Same(2, Length(Text.Split(['<12>DamagedEnd['])) - 1, 'messages');
   Has(']: LaneMM: process ', Text);
   Log.Free;
-  Users.Free;
 end;
 
 procedure TReportHeadTests.MissingSystemLogStopsNothing;
-var
-  Users: TTestProgram;
 begin
-  Users := Damaged;
-  Users.Run('debug,event=all:syslog:file,syslog=' + Users.Folder + 'none', ['halt']);
-  Users.EndedWith(3);
-  Has('Heap block overrun', Users.Written('EventLog.txt'));
-  Users.Free;
+  Damaged.Run('debug,event=all:syslog:file,syslog=' + Damaged.Folder + 'none', ['halt']);
+  Damaged.EndedWith(3);
+  Has('Heap block overrun', Damaged.Written('EventLog.txt'));
 end;
 
 procedure TReportHeadTests.FullSystemLogStopsNothing;
 var
-  Users: TTestProgram;
   Log: TSystemLog;
 begin
-  Users := Damaged;
-  Log := TSystemLog.Create(Users.Folder + 'log.socket');
-  Users.Run('debug,trace,trace:most=100000,event=all:syslog,syslog=' + Log.Path, ['halt']);
-  Users.EndedWith(3);
+  Log := TSystemLog.Create(Damaged.Folder + 'log.socket');
+  Damaged.Run('debug,trace,trace:most=100000,event=all:syslog,syslog=' + Log.Path, ['halt']);
+  Damaged.EndedWith(3);
   Has('Allocation log: a block was allocated.', Log.Take);
   Log.Free;
-  Users.Free;
 end;
 
 function CountOf(const Part, Text: string): Integer;
@@ -302,42 +266,36 @@ end;
 
 procedure TReportHeadTests.ReportsThatTheSystemLogDoesNotTakeGoToStandardError;
 var
-  Users: TTestProgram;
   Notice: string;
 begin
-  Users := Damaged;
-  Notice := 'LaneMM: ' + Users.Folder + 'none, the socket of the system''s log, cannot be written; '
+  Notice := 'LaneMM: ' + Damaged.Folder + 'none, the socket of the system''s log, cannot be written; '
     + 'reports go to stderr'#10;
-  Users.Run('debug,event=all:syslog,syslog=' + Users.Folder + 'none', ['halt']);
-  Users.EndedWith(3);
-  AssertTrue(Users.Errors, StartsStr(Notice, Users.Errors));
-  Same(1, CountOf(Notice, Users.Errors), 'lines about the log');
-  Has('Double free', Users.Errors);
-  Has('Heap block overrun: bytes past the end were modified.', Users.Errors);
-  AssertEquals('event log', '', Users.Written('EventLog.txt'));
-  Users.Free;
+  Damaged.Run('debug,event=all:syslog,syslog=' + Damaged.Folder + 'none', ['halt']);
+  Damaged.EndedWith(3);
+  AssertTrue(Damaged.Errors, StartsStr(Notice, Damaged.Errors));
+  Same(1, CountOf(Notice, Damaged.Errors), 'lines about the log');
+  Has('Double free', Damaged.Errors);
+  Has('Heap block overrun: bytes past the end were modified.', Damaged.Errors);
+  AssertEquals('event log', '', Damaged.Written('EventLog.txt'));
 end;
 
 procedure TReportHeadTests.ReportThatNoLogTakesIsOnStandardErrorOnce;
 var
-  Users: TTestProgram;
   Targets: string;
 begin
-  Users := Damaged;
   for Targets in TStringArray.Create('syslog:stderr', 'syslog:file:stderr', 'syslog:file') do
   begin
-    Users.Run('debug,event=all:' + Targets + ',syslog=' + Users.Folder + 'none', ['halt']);
-    Users.EndedWith(3);
-    Same(1, CountOf('Heap block overrun', Users.Errors), Targets);
+    Damaged.Run('debug,event=all:' + Targets + ',syslog=' + Damaged.Folder + 'none', ['halt']);
+    Damaged.EndedWith(3);
+    Same(1, CountOf('Heap block overrun', Damaged.Errors), Targets);
   end;
   // A folder is where the event log would be.
-  Users.RunInShell('debug,event=all:syslog:file,syslog=' + Users.Folder + 'none',
+  Damaged.RunInShell('debug,event=all:syslog:file,syslog=' + Damaged.Folder + 'none',
     'log="${P}_MemoryManager_EventLog.txt"; cd "${P%/*}"; mkdir "$log"; "$P" halt; code=$?; '
     + 'rmdir "$log"; exit $code');
-  Users.EndedWith(3);
-  Has('EventLog.txt cannot be written'#10, Users.Errors);
-  Same(1, CountOf('Heap block overrun', Users.Errors), 'no log at all');
-  Users.Free;
+  Damaged.EndedWith(3);
+  Has('EventLog.txt cannot be written'#10, Damaged.Errors);
+  Same(1, CountOf('Heap block overrun', Damaged.Errors), 'no log at all');
 end;
 
 initialization

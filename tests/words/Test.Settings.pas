@@ -70,14 +70,9 @@ uses
   SysUtils, Classes, testregistry, Test.System, Test.Programs, LaneMM.Text, LaneMM.EventRules, LaneMM.HeapTrc,
   LaneMM.SettingTable, LaneMM.Settings;
 
-var
-  Events: TTestProgram;
-
 function Planted: TTestProgram;
 begin
-  if Events = nil then
-    Events := TTestProgram.Create('WatchEvents', '-O1 -gl -Xs-');
-  Result := Events;
+  Result := TestProgram('WatchEvents');
 end;
 
 procedure TSettingsTests.SetUp;
@@ -620,6 +615,4 @@ end;
 
 initialization
   RegisterTest(TSettingsTests);
-finalization
-  Events.Free;
 end.
