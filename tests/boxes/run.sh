@@ -60,6 +60,20 @@ done
 promise "of $kills boxes $filled have the pages, at least half" [ $filled -ge $((kills / 2)) ]
 echo "of $kills states $old were more than a second old"
 
+# The line with most bytes, not the call site.
+says_which_line() {
+  start lines 0
+  sleep 1
+  kill_it
+  "$lanemm" blackbox "$(box)" > "$out/report" || return 1
+  cat "$out/report"
+  line=$(grep -n 'planted: two' tests/programs/Boxed.lpr | cut -d : -f 1)
+  sed -n 1p "$out/report" | grep -q " are blocks of several classes, allocated at Boxed.lpr:$line[;.]" \
+    && ! grep -q 'SYSTEM.GETMEM' "$out/report"
+}
+promise 'call sites of one line are summed up in the first sentence' says_which_line
+rm -f "$out"/box/*
+
 # A server that holds pages: who holds them, in which line, since when, is the first sentence.
 says_who() {
   start 20000 2

@@ -3,6 +3,8 @@
 ///   Boxed [PAGES [THREADS]]   pages of 4 KB that the cache gets; then a line `ready`, and work without end
 ///   Boxed end [CODE]          fills the cache and ends with the exit code
 ///   Boxed kill                fills the cache and is killed
+///   Boxed lines [THREADS]     pages of two call sites of one line, each with fewer bytes than one of
+///                             another line; then as with PAGES
 ///   Boxed daemon              ends; a child process fills the cache again and again
 program Boxed;
 
@@ -15,6 +17,9 @@ type
   TCachedPage = class
     Data: array[0..4087] of Byte;
   end;
+
+  TNewPage = class(TCachedPage);
+  TPageClass = class of TCachedPage;
 
 var
   Cache: array of TCachedPage;
@@ -57,6 +62,21 @@ begin
   {$endif}
 end;
 
+procedure Add(Kind: TPageClass; Count: Integer);
+var
+  Index: Integer;
+begin
+  for Index := 1 to Count do
+    Cache[Index] := Kind.Create; // planted: two
+end;
+
+procedure FillByLines;
+begin
+  FillCache(1000);
+  Add(TCachedPage, 700);
+  Add(TNewPage, 700);
+end;
+
 procedure BeDaemon;
 begin
   {$ifdef UNIX}
@@ -84,7 +104,10 @@ begin
     FillCache(1000);
     Halt(StrToIntDef(ParamStr(2), 0));
   end;
-  FillCache(StrToIntDef(ParamStr(1), 10000));
+  if ParamStr(1) = 'lines' then
+    FillByLines
+  else
+    FillCache(StrToIntDef(ParamStr(1), 10000));
   for Thread := 1 to StrToIntDef(ParamStr(2), 8) do
     BeginThread(Churn, Pointer(PtrInt(Thread)));
   WriteLn('ready');

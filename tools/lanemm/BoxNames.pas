@@ -24,7 +24,10 @@ type
     Names: TFrameNames;
     procedure AddPlaces(Arguments: TArguments);
     procedure AddFrames;
-    function Most(Site: TJSONObject): string;
+    function IsOfLine(Site: TJSONObject; const Place: string): Boolean;
+    function Sum(const Place, Name: string): Int64;
+    function KindAt(const Place: string): string;
+    function Most: string;
     function Fate: string;
   public
     /// Opens the box that the first word names; the other words are files and folders with the
@@ -33,7 +36,10 @@ type
     destructor Destroy; override;
     /// Returns the frames of a call site from the routine on that calls LaneMM.
     function Frames(Site: TJSONObject): TBoxFrames;
-    /// Returns the innermost line outside of the C library; empty: none is known.
+    /// Returns those that a text shows: from the routine of a library on that the program called, up to
+    /// its main block.
+    function ShownFrames(Site: TJSONObject): TBoxFrames;
+    /// Returns the innermost line outside of libraries; empty: none is known.
     function PlaceOf(Site: TJSONObject): string;
     /// Returns bytes of samples as a part of all that are in use.
     function Share(Bytes: Int64): string;
@@ -136,15 +142,58 @@ begin
   end;
 end;
 
+// Returns whether a frame lies in a library, as far as names tell that.
+function IsOfLibrary(const Frame: TBoxFrame): Boolean;
+const
+  Names: array[0..5] of string = ('LaneMM.', 'SYSTEM.', 'fpc_', 'std::', '__gnu_cxx::', 'operator new');
+  Modules: array[0..1] of string = ('libc.', 'libstdc++.');
+  Sources: array[0..1] of string = ('fgl.pp:', 'generics.');
+var
+  Part: string;
+begin
+  Result := Frame.Place = '';
+  for Part in Names do
+    Result := Result or Frame.Name.StartsWith(Part);
+  for Part in Modules do
+    Result := Result or Frame.Module.StartsWith(Part);
+  for Part in Sources do
+    Result := Result or Frame.Place.StartsWith(Part);
+end;
+
+// Returns the index of the innermost frame of the program; the number of frames if there is none.
+function OwnIndex(const Frames: TBoxFrames): Integer;
+begin
+  Result := 0;
+  while (Result < Length(Frames)) and IsOfLibrary(Frames[Result]) do
+    Inc(Result);
+end;
+
+function TNamedBox.ShownFrames(Site: TJSONObject): TBoxFrames;
+var
+  Own, Limit: Integer;
+begin
+  Result := Frames(Site);
+  Own := OwnIndex(Result);
+  Limit := Own;
+  while (Limit < Length(Result)) and (Result[Limit].Name <> 'main') do
+    Inc(Limit);
+  if Own = Length(Result) then
+    Exit;
+  SetLength(Result, Min(Limit + 1, Length(Result)));
+  if (Own > 0) and not Result[Own - 1].Name.StartsWith('SYSTEM.')
+    and not Result[Own - 1].Name.StartsWith('fpc_') then
+    Dec(Own);
+  Delete(Result, 0, Own);
+end;
+
 function TNamedBox.PlaceOf(Site: TJSONObject): string;
 var
-  Frame: TBoxFrame;
+  Named: TBoxFrames;
 begin
-  for Frame in Frames(Site) do
-    if (Frame.Place <> '') and not Frame.Place.StartsWith('LaneMM.')
-      and not Frame.Module.StartsWith('libc.') then
-      Exit(Frame.Place);
+  Named := Frames(Site);
   Result := '';
+  if OwnIndex(Named) < Length(Named) then
+    Result := Named[OwnIndex(Named)].Place;
 end;
 
 function TNamedBox.Share(Bytes: Int64): string;
@@ -152,21 +201,68 @@ begin
   Result := Percent(Bytes, Max(Heap('sampled_in_use'), 1));
 end;
 
-// Returns the part of the sentence about the call site with most bytes.
-function TNamedBox.Most(Site: TJSONObject): string;
-var
-  Kind: string;
-  Grown, Since: Int64;
+function TNamedBox.IsOfLine(Site: TJSONObject; const Place: string): Boolean;
 begin
+  Result := (Place <> '') and (PlaceOf(Site) = Place);
+end;
+
+// Returns the sum of a number of the call sites of a line.
+function TNamedBox.Sum(const Place, Name: string): Int64;
+var
+  Index: Integer;
+begin
+  Result := 0;
+  for Index := 0 to List('sites').Count - 1 do
+    if IsOfLine(List('sites').Objects[Index], Place) then
+      Inc(Result, Number(List('sites').Objects[Index], Name));
+end;
+
+// Returns the class of the blocks of a line, if all have the same.
+function TNamedBox.KindAt(const Place: string): string;
+var
+  Index: Integer;
+  Site: TJSONObject;
+begin
+  Result := '';
+  for Index := 0 to List('sites').Count - 1 do
+  begin
+    Site := List('sites').Objects[Index];
+    if not IsOfLine(Site, Place) then
+      Continue;
+    if (Result <> '') and (Site.Get('class', 'other') <> Result) then
+      Exit('blocks of several classes');
+    Result := Site.Get('class', 'other');
+  end;
+end;
+
+// Returns the part of the sentence about the line with most bytes; without lines, about the call site.
+function TNamedBox.Most: string;
+var
+  Site: TJSONObject;
+  Index: Integer;
+  Place, Kind: string;
+  Bytes, Grown, Since: Int64;
+begin
+  Site := List('sites').Objects[0];
+  Place := '';
+  Bytes := Number(Site, 'bytes');
+  Grown := Bytes - Number(Site, 'earlier_bytes');
   Kind := Site.Get('class', 'other');
+  for Index := 0 to List('sites').Count - 1 do
+    if Sum(PlaceOf(List('sites').Objects[Index]), 'bytes') >= Bytes + Ord(Place <> '') then
+    begin
+      Place := PlaceOf(List('sites').Objects[Index]);
+      Bytes := Sum(Place, 'bytes');
+      Grown := Bytes - Sum(Place, 'earlier_bytes');
+      Kind := KindAt(Place);
+    end;
   if Kind = 'other' then
     Kind := 'blocks of no known class';
-  Result := '; ' + Share(Number(Site, 'bytes')) + ' are ' + Kind;
-  if PlaceOf(Site) <> '' then
-    Result := Result + ', allocated at ' + PlaceOf(Site)
+  Result := '; ' + Share(Bytes) + ' are ' + Kind;
+  if Place <> '' then
+    Result := Result + ', allocated at ' + Place
   else if Length(Frames(Site)) > 0 then
     Result := Result + ', allocated by ' + Frames(Site)[0].Name;
-  Grown := Number(Site, 'bytes') - Number(Site, 'earlier_bytes');
   Since := Max(1, Seconds - Heap('earlier_time'));
   if Grown > 0 then
     Result := Result + Format('; %s of them in the last %s s', [BytesText(Grown), Grouped(Since)]);
@@ -201,7 +297,7 @@ begin
   else if Heap('limit_soft') > 0 then
     Result := Result + ' of a soft limit of ' + BytesText(Heap('limit_soft'));
   if List('sites').Count > 0 then
-    Result := Result + Most(List('sites').Objects[0]);
+    Result := Result + Most;
   Result := Result + '; ' + Grouped(Heap('threads')) + IfThen(Heap('threads') = 1, ' thread.', ' threads.');
 end;
 

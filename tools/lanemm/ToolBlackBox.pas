@@ -86,7 +86,7 @@ begin
   Result := Bytes(Site, 'bytes', 12) + Right(Box.Share(Box.Number(Site, 'bytes')), 9)
     + Right(Grouped(Box.Number(Site, 'blocks')), 12) + Bytes(Site, 'peak_bytes', 13) + '  '
     + Site.Get('class', '');
-  for Frame in Box.Frames(Site) do
+  for Frame in Box.ShownFrames(Site) do
     Result := Result + #10 + StringOfChar(' ', 16) + Frame.Name
       + IfThen(Frame.Place = '', '', '  ' + Frame.Place)
       + IfThen(Frame.IsInlined, '  (inlined)', '');
