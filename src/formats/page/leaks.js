@@ -100,7 +100,11 @@ function stackOf(place){
   let shared=0;
   while(stacks.length>1&&stacks.every(one=>shared<one.stack.length-1
     &&keyOf(farOut(one,shared))==keyOf(farOut(stacks[0],shared))))shared++;
-  const list=make("ol",{},...itemsOf(stacks,0,shared),
+  // A line may have more stacks than the data has.
+  const rest=what=>stacks.reduce((left,one)=>left-one[what],place[what]);
+  const others=rest("blocks")>0?[make("li",{},
+    `${count(rest("blocks"),"block")}, ${amount(rest("bytes"),"bytes")} by other callers`)]:[];
+  const list=make("ol",{},...itemsOf(stacks,0,shared),...others,
     ...first.slice(first.length-shared).map(itemOf));
   return make("details",{open:""},make("summary",{},
     `${count(place.blocks,"block")}, ${amount(place.bytes,"bytes")}`),
