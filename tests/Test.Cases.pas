@@ -8,6 +8,7 @@
 ///   has TEXT           the output has TEXT
 ///   then TEXT          it has TEXT behind what the last `has` or `then` found
 ///   together A | B     a line has both
+///   matches PATTERN    a regular expression matches it
 ///   lacks TEXT         there is output, and it lacks TEXT
 ///   begins TEXT        the output begins with TEXT
 ///   times N TEXT       it has TEXT so often
@@ -105,7 +106,7 @@ procedure RegisterCases(TestClass: TCaseTests; const Name: string);
 implementation
 
 uses
-  SysUtils, StrUtils, Math, fpjson, jsonparser, fpcunit, testregistry, testutils;
+  SysUtils, StrUtils, Math, RegExpr, fpjson, jsonparser, fpcunit, testregistry, testutils;
 
 var
   // The lines of each case by SUITE.NAME, of each group by SUITE=NAME, those at the start by SUITE.
@@ -295,6 +296,8 @@ begin
     Find(Text, 1);
     Has(Other, Copy(Output, Place, PosEx(#10, Output + #10, Place) - Place));
   end
+  else if Word = 'matches' then
+    AssertTrue(Format('`%s` in: %s', [Rest, Output]), ExecRegExpr(Rest, Output))
   else if Word = 'begins' then
     AssertTrue(Format('`%s` does not begin: %s', [Rest, Output]), StartsStr(Rest, Output))
   else if Word = 'nothing' then
@@ -389,7 +392,8 @@ var
   Lines: TStringList;
 begin
   Lines := LinesOf(TestSuiteName);
-  ObeyAll(Lines, 0, Lines.Count);
+  if Lines <> nil then
+    ObeyAll(Lines, 0, Lines.Count);
   Lines := LinesOf(TestSuiteName + '.' + TestName);
   if Lines = nil then
   begin

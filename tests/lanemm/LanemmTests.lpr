@@ -4,7 +4,7 @@ program LanemmTests;
 {$mode delphi}{$H+}
 
 uses
-  LaneMM, cthreads, Test.Runner, Test.Lanemm.Reading, Test.Lanemm.Leaks, Test.Lanemm.Threads,
+  LaneMM, cthreads, Test.Runner, Test.Lanemm.Reading, Test.Lanemm.Leaks,
   Test.Lanemm.Whys, Test.Lanemm.Gdb, Test.Lanemm.Regions, Test.Lanemm.Words, Test.Lanemm.Odd,
   Test.Lanemm.Diffs, TryStatistics in 'tools/lanemm/TryStatistics.pas', Test.Lanemm.Trials,
   Test.Lanemm.Replays, Test.Lanemm.SelfTests,

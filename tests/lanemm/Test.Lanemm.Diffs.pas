@@ -12,15 +12,8 @@ type
   /// What fails a pipeline, and how it is shown.
   TDiffTests = class(TLanemmTest)
   published
-    procedure GrowthOverTheLimitHasAnExitCode;
-    procedure AProfileWithoutSitesIsNothing;
     procedure ADeeplyNestedFileIsRefused;
-    procedure GrowthOfOneNameIsNotHiddenByOthers;
-    procedure LinesThatMoveAreNoGrowth;
-    procedure DifferencesAreATableInMarkdown;
     procedure DifferencesAreATestForServers;
-    procedure LimitsThatAreNoneAreRefused;
-    procedure ThePageOfPipelinesIsTrue;
   end;
 
   /// Files for the viewer of valgrind's DHAT.
@@ -39,34 +32,9 @@ type
 implementation
 
 uses
-  SysUtils, Classes, testregistry, jsonparser, DOM, XMLRead;
+  SysUtils, Classes, testregistry, Test.Cases, jsonparser, DOM, XMLRead;
 
 // ---------------------------------------------------------------------------- TDiffTests
-
-procedure TDiffTests.GrowthOverTheLimitHasAnExitCode;
-begin
-  WriteText('small.folded', 'main;a 1000'#10'main;b|c 1000');
-  WriteText('large.folded', 'main;a 1200'#10'main;b|c 900');
-  CallWell('diff small.folded large.folded --fail-over=5%');
-  CallWell('diff small.folded large.folded --fail-over=100');
-  CallWell('diff large.folded small.folded --fail-over=0');
-  Call('diff small.folded large.folded --fail-over=4.9%');
-  Refused(8, 'all: +100 B (5.0 %), more than 4.9%');
-  Has('+100 B', Printed);
-  Call('diff small.folded large.folded --fail-over=99');
-  Refused(8, 'more than 99');
-  CallWell('diff small.folded large.folded --fail-over=0.1K');
-end;
-
-procedure TDiffTests.AProfileWithoutSitesIsNothing;
-begin
-  WriteText('empty.json', '{"profiles":[]}');
-  CallWell('diff empty.json empty.json --value=alloc_space --fail-over=0');
-  WriteText('none.folded', '');
-  WriteText('small.folded', 'main;a 1000'#10'main;b 1000');
-  Call('diff none.folded small.folded --fail-over=1000%');
-  Refused(8, 'all: +2,000 B, more than 1000%');
-end;
 
 procedure TDiffTests.ADeeplyNestedFileIsRefused;
 begin
@@ -77,36 +45,6 @@ begin
   Refused(7, 'deep.json is no JSON and no page of profiles');
   WriteText('brackets.json', '{"groups":[{"name":"' + StringOfChar('[', 5000) + '","blocks":1,"bytes":2}]}');
   CallWell('diff brackets.json brackets.json');
-end;
-
-procedure TDiffTests.GrowthOfOneNameIsNotHiddenByOthers;
-begin
-  WriteText('small.folded', 'main;a 1000'#10'main;b 1000');
-  WriteText('moved.folded', 'main;a 500'#10'main;b 1500');
-  CallWell('diff small.folded moved.folded --fail-over=5%');
-  Call('diff small.folded moved.folded --fail-over=5% --each');
-  Refused(8, 'b < main: +500 B (50.0 %), more than 5%');
-end;
-
-procedure TDiffTests.LinesThatMoveAreNoGrowth;
-const
-  Profile = '{"profiles":[{"columns":[{"name":"inuse_space"}],"main":0,"frames":[{"name":"Load",'
-    + '"file":"a.pas","line":%d}],"sites":[{"stack":[0],"values":[1000]}]}]}';
-begin
-  WriteText('line7.json', Format(Profile, [7]));
-  WriteText('line8.json', Format(Profile, [8]));
-  CallWell('diff line7.json line8.json --fail-over=0 --each');
-  HasNot('a.pas', Printed);
-end;
-
-procedure TDiffTests.DifferencesAreATableInMarkdown;
-begin
-  WriteText('small.folded', 'main;a|b 1000');
-  WriteText('large.folded', 'main;a|b 1500');
-  Call('diff small.folded large.folded --fail-over=5% --format=markdown');
-  Same(8, ExitStatus, 'exit code');
-  Has('**all: +500 B (50.0 %), more than 5%**'#10#10'| change |', Printed);
-  Has('| +500 B | 0 | 1,000 B | 1,500 B | `a\|b < main` |', Printed);
 end;
 
 procedure TDiffTests.DifferencesAreATestForServers;
@@ -129,34 +67,6 @@ begin
   Document.Free;
   CallWell('diff large.folded small.folded --fail-over=5% --format=junit');
   Has('tests="1" failures="0"', Printed);
-end;
-
-procedure TDiffTests.LimitsThatAreNoneAreRefused;
-const
-  Wrong: array[0..4] of string = ('x', '-1', '5%%', '%', 'nan');
-var
-  Limit: string;
-begin
-  WriteText('small.folded', 'main;a 1000');
-  for Limit in Wrong do
-  begin
-    Call('diff small.folded small.folded --fail-over=' + Limit);
-    Refused(2, '--fail-over needs a number of bytes as 4096, 64K, 2M, or of percent as 5%');
-  end;
-  Call('diff small.folded small.folded --each');
-  Refused(2, '--each needs --fail-over=N');
-  Call('diff small.folded small.folded --format=xml');
-  Refused(2, '--format needs text, markdown or junit');
-end;
-
-// In a repository that the script makes, each command of the page, its bisection, and what packages/ci
-// tells servers to run.
-procedure TDiffTests.ThePageOfPipelinesIsTrue;
-var
-  Printed: string;
-begin
-  Printed := Shell('sh ../../tests/lanemm/ci.sh');
-  Same(0, ExitStatus, Printed);
 end;
 
 // ---------------------------------------------------------------------------- TDhatTests
@@ -234,6 +144,6 @@ begin
 end;
 
 initialization
-  RegisterTest(TDiffTests);
+  RegisterCases(TDiffTests, 'lanemm/Diff');
   RegisterTest(TDhatTests);
 end.

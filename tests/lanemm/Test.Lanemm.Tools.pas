@@ -6,7 +6,7 @@ unit Test.Lanemm.Tools;
 interface
 
 uses
-  Classes, SysUtils, Process, fpJson, Test.Tools;
+  Classes, SysUtils, Process, fpJson, Test.Tools, Test.Cases;
 
 type
   /// A process that runs until it is freed.
@@ -35,12 +35,25 @@ type
     property Printed: TStringList read Lines;
   end;
 
-  /// A test that calls lanemm.
-  TLanemmTest = class(TLaneTest)
+  /// A test that calls lanemm. The words of its cases, see Test.Cases; all runs in the folder Built:
+  ///
+  ///   call ARGUMENTS       calls lanemm, which ends with exit code 0; the checks look at what it printed
+  ///   fail CODE ARGUMENTS  the same with another exit code, and they look at stderr
+  ///   errors               from here on they look at stderr, or again at what was `printed`
+  ///   shell LINE           runs a line of the shell; they look at both outputs
+  ///   file NAME TEXT       writes a file
+  ///   needs WHAT: LINE     skips the test unless the line of the shell works
+  ///
+  /// Texts: {root} and {built} are folders with a slash, {version} is that of lanemm, {brace} and {esc} are
+  /// signs.
+  TLanemmTest = class(TCaseTest)
   protected
     /// Of the last call.
     ExitStatus: Integer;
     Printed, Errors: string;
+    procedure CheckExit(Code: Integer); override;
+    procedure Act(const Word, Rest: string); override;
+    function Value(const Name: string): string; override;
     /// Calls lanemm with these arguments, parted by blanks.
     procedure Call(const Arguments: string);
     /// The same, and fails unless its exit code is 0.
@@ -59,7 +72,13 @@ type
     procedure WriteText(const FileName, Text: string);
   end;
 
-  /// The same for one planted program, which ends with the test.
+  /// The same for one planted program, which ends with the test. More words:
+  ///
+  ///   start COMMAND          starts the program, and waits until it is ready
+  ///   stopped COMMAND        the same, and waits until it has stopped itself
+  ///   await ARGUMENTS: TEXT  calls lanemm until it prints TEXT, for a minute
+  ///
+  /// Texts: {pid}; {value NAME} is what the program printed for NAME, {at NAME} that number as an address.
   TPlantedTest = class(TLanemmTest)
   protected
     Planted: TPlanted;
@@ -70,6 +89,8 @@ type
     procedure StartAndStop(const Command, Settings: string);
     /// Calls lanemm for JSON: Answer, which is freed with the next call, or with the test.
     function Ask(const Arguments: string): TJSONObject;
+    procedure Act(const Word, Rest: string); override;
+    function Value(const Name: string): string; override;
     procedure TearDown; override;
   end;
 
@@ -80,7 +101,7 @@ function Built: string;
 implementation
 
 uses
-  BaseUnix, jsonparser;
+  BaseUnix, StrUtils, jsonparser, LaneMM.Version;
 
 function Root: string;
 begin
@@ -269,7 +290,92 @@ begin
   Lines.Free;
 end;
 
+procedure TLanemmTest.CheckExit(Code: Integer);
+begin
+  Same(Code, ExitStatus, 'exit code, with ' + Output);
+end;
+
+procedure TLanemmTest.Act(const Word, Rest: string);
+var
+  Place: Integer;
+begin
+  Place := Pos(' ', Rest + ' ');
+  case IndexStr(Word, ['call', 'fail', 'errors', 'printed', 'shell', 'file', 'needs']) of
+    0:
+    begin
+      CallWell(Rest);
+      Output := Printed;
+    end;
+    1:
+    begin
+      Call(Copy(Rest, Place + 1));
+      Output := Errors;
+      CheckExit(StrToInt(Copy(Rest, 1, Place - 1)));
+    end;
+    2: Output := Errors;
+    3: Output := Printed;
+    4: Output := Shell(Rest);
+    5: WriteText(Copy(Rest, 1, Place - 1), Copy(Rest, Place + 1));
+    6: Needs(Copy(Rest, Pos(': ', Rest) + 2), Copy(Rest, 1, Pos(': ', Rest) - 1));
+  else
+    inherited Act(Word, Rest);
+  end;
+end;
+
+function TLanemmTest.Value(const Name: string): string;
+begin
+  case IndexStr(Name, ['root', 'built', 'version', 'brace', 'esc']) of
+    0: Result := Root;
+    1: Result := Built;
+    2: Result := ThisVersion;
+    3: Result := '{';
+    4: Result := #27;
+  else
+    Result := inherited Value(Name);
+  end;
+end;
+
 // ---------------------------------------------------------------------------- TPlantedTest
+
+procedure TPlantedTest.Act(const Word, Rest: string);
+const
+  MostLooks = 600;
+var
+  Looks, Place: Integer;
+begin
+  if (Word = 'start') or (Word = 'stopped') then
+  begin
+    FreeAndNil(Planted);
+    Start(Rest, '');
+    if Word = 'stopped' then
+      Planted.AwaitStop;
+  end
+  else if Word = 'await' then
+  begin
+    Place := Pos(': ', Rest);
+    Looks := 0;
+    repeat
+      Sleep(100 * Ord(Looks > 0));
+      Act('call', Copy(Rest, 1, Place - 1));
+      Inc(Looks);
+    until (Looks = MostLooks) or (Pos(Copy(Rest, Place + 2), Output) > 0);
+    Has(Copy(Rest, Place + 2), Output);
+  end
+  else
+    inherited Act(Word, Rest);
+end;
+
+function TPlantedTest.Value(const Name: string): string;
+begin
+  if Name = 'pid' then
+    Result := IntToStr(Planted.Id)
+  else if StartsStr('value ', Name) then
+    Result := Planted.Value(Copy(Name, 7))
+  else if StartsStr('at ', Name) then
+    Result := '$' + LowerCase(HexStr(Planted.Number(Copy(Name, 4)), 12))
+  else
+    Result := inherited Value(Name);
+end;
 
 procedure TPlantedTest.Start(const Command, Settings: string);
 begin

@@ -35,34 +35,21 @@ type
     /// Returns the memory at rest with a manager.
     function Rest(const Manager: string): Int64;
   protected
+    procedure Act(const Word, Rest: string); override;
+    function Number(const Name: string): Int64; override;
     procedure TearDown; override;
   published
-    procedure FreePascalsHeapWinsWhereItIsLeaner;
-    procedure ASettingWinsWhereItIsLeaner;
-    procedure SettingsOfTheUserAreTried;
     procedure LaneMMHasFewerFaultsWhereArraysGrow;
-    procedure NoDifferenceIsClaimedWhereThereIsNone;
-    procedure FewRoundsProveNothing;
-    procedure GlibcWinsOverALibraryThatWastes;
     procedure ALibraryThatEndsTheProgramIsOut;
-    procedure ALibraryThatIsNotLoadedIsOut;
-    procedure AProgramThatFailsIsNamedWithItsErrors;
-    procedure AnExpectedExitCodeIsWell;
-    procedure AStaticProgramIsRefused;
     procedure AProgramWithItsOwnMallocIsRefused;
     procedure AProgramThatLoadsAManagerIsTriedAsItIsLinked;
     procedure AServerIsMeasuredAtRestAndEnded;
-    procedure ALoadThatFailsIsNamed;
-    procedure ALoadThatLastsIsEndedWithWhatItStarted;
-    procedure ProgressHasALineForEachRound;
-    procedure TheTableNamesTheWinner;
-    procedure WrongOptionsAreNamed;
   end;
 
 implementation
 
 uses
-  SysUtils, testregistry, jsonparser, TryStatistics;
+  SysUtils, testregistry, jsonparser, Test.Cases, TryStatistics;
 
 const
   HeapName = 'Free Pascal''s heap';
@@ -155,24 +142,25 @@ begin
   end;
 end;
 
-procedure TTryTests.FreePascalsHeapWinsWhereItIsLeaner;
+procedure TTryTests.Act(const Word, Rest: string);
 begin
-  Ask('--rounds=5 ./Tried off');
-  Wins(HeapName, 'LaneMM');
-  Has('Peak memory: Free Pascal''s heap is best', Text);
-  HasNot('LaneMM wins', Text);
+  if Word = 'try' then
+  begin
+    Ask(Rest);
+    Output := Text;
+  end
+  else if Word = 'wins' then
+    Wins(Rest.Split([' | '])[0], Rest.Split([' | '])[1])
+  else
+    inherited Act(Word, Rest);
 end;
 
-procedure TTryTests.ASettingWinsWhereItIsLeaner;
+function TTryTests.Number(const Name: string): Int64;
 begin
-  Ask('--rounds=5 -- ./Tried huge=0');
-  Wins('LaneMM huge=0', HeapName);
-end;
-
-procedure TTryTests.SettingsOfTheUserAreTried;
-begin
-  Ask('--rounds=5 --words=purge=70 --words=purge=80 ./Tried purge=80');
-  Wins('LaneMM purge=80', 'LaneMM purge=70');
+  if Name = 'worse' then
+    Result := Conclusion('peakBytes').Arrays['worse'].Count
+  else
+    Result := inherited Number(Name);
 end;
 
 procedure TTryTests.LaneMMHasFewerFaultsWhereArraysGrow;
@@ -180,26 +168,6 @@ begin
   Ask('--rounds=5 ./Tried grow');
   AssertTrue('Free Pascal''s heap is worse', HasName(Conclusion('pageFaults').Arrays['worse'],
     HeapName));
-end;
-
-procedure TTryTests.NoDifferenceIsClaimedWhereThereIsNone;
-begin
-  Ask('--rounds=5 ./Tried neither');
-  Same(0, Conclusion('peakBytes').Arrays['worse'].Count, 'worse by peak');
-  Has('Peak memory: no significant difference.', Text);
-end;
-
-procedure TTryTests.FewRoundsProveNothing;
-begin
-  Ask('--rounds=2 ./Tried off');
-  Same(0, Conclusion('peakBytes').Arrays['worse'].Count, 'worse by peak');
-  Has('With fewer than 5 rounds no difference is significant', Text);
-end;
-
-procedure TTryTests.GlibcWinsOverALibraryThatWastes;
-begin
-  Ask('--rounds=5 --with=waste=./waste.so --only=glibc,LaneMM,waste -- true');
-  Wins('glibc', 'waste');
 end;
 
 procedure TTryTests.ALibraryThatEndsTheProgramIsOut;
@@ -210,32 +178,6 @@ begin
   Broken := Item(Answer, 'managers', 'name', 'broken');
   AssertEquals('failure', 'signal 6', Broken.Strings['failure']);
   AssertEquals('glibc', '', Item(Answer, 'managers', 'name', 'glibc').Strings['failure']);
-end;
-
-procedure TTryTests.ALibraryThatIsNotLoadedIsOut;
-begin
-  Call('try --rounds=1 --only=glibc,LaneMM -- env -u LD_PRELOAD sleep 0.3');
-  Refused(1, 'nothing is left to compare: LaneMM: it does not load ');
-end;
-
-procedure TTryTests.AProgramThatFailsIsNamedWithItsErrors;
-begin
-  Call('try --only=glibc,LaneMM -- ls /nonexistent');
-  Refused(1, 'fails with glibc: exit code 2');
-  Has('/nonexistent', Errors);
-end;
-
-procedure TTryTests.AnExpectedExitCodeIsWell;
-begin
-  CallWell('try --rounds=1 --only=glibc,LaneMM --exit=2 -- ls /nonexistent');
-  Call('try --rounds=1 --only=glibc,LaneMM --exit=2 -- true');
-  Refused(1, 'fails with glibc: exit code 0');
-end;
-
-procedure TTryTests.AStaticProgramIsRefused;
-begin
-  Call('try -- ./Small');
-  Refused(4, 'is static and has no LaneMM inside: it takes no other manager');
 end;
 
 procedure TTryTests.AProgramWithItsOwnMallocIsRefused;
@@ -269,55 +211,7 @@ begin
   AtMost(HeavyBytes div 2, Rest('LaneMM huge=0'), 'at rest');
 end;
 
-procedure TTryTests.ALoadThatFailsIsNamed;
-begin
-  Call('try --rounds=1 --for=20s --load=false --only=glibc,LaneMM -- sleep 100');
-  Refused(1, 'fails with glibc: the load has ended with exit code 1');
-end;
-
-procedure TTryTests.ALoadThatLastsIsEndedWithWhatItStarted;
-begin
-  Shell('rm -f load.pid; ../lanemm try --quiet --rounds=1 --for=2s --only=glibc,LaneMM'
-    + ' --load=''sleep 500 & echo $! > load.pid; wait'' sleep 100 > load.txt 2>&1');
-  Same(1, ExitStatus, 'exit code');
-  Has('the load has not ended in the time of --for', Shell('cat load.txt'));
-  AssertEquals('ended'#10, Shell('for try in $(seq 100); do if [ -z "$(cat /proc/$(cat load.pid)/cmdline'
-    + ' 2>&- | tr -d "\0")" ]; then echo ended; break; fi; sleep 0.1; done'));
-end;
-
-procedure TTryTests.ProgressHasALineForEachRound;
-begin
-  CallWell('try --rounds=2 --only=glibc,LaneMM -- true');
-  Has('round 1 of 2', Errors);
-  Has('round 2 of 2', Errors);
-  HasNot(#27, Errors);
-end;
-
-procedure TTryTests.TheTableNamesTheWinner;
-begin
-  CallWell('try --rounds=5 --quiet --with=waste=./waste.so --only=glibc,waste -- true');
-  AssertEquals('errors', '', Errors);
-  Has('Peak memory: glibc is best, ', Printed);
-  Has(' below waste.', Printed);
-end;
-
-procedure TTryTests.WrongOptionsAreNamed;
-begin
-  Call('try');
-  Refused(2, 'PROGRAM is missing');
-  Call('try --with=nothing -- true');
-  Refused(2, '--with needs a name and the file of a library');
-  Call('try --with=waste=./waste.so ./Tried off');
-  Refused(2, 'has LaneMM inside');
-  Call('try --only=glibc -- true');
-  Refused(2, 'one manager alone');
-  Call('try --only=glibc,other -- true');
-  Refused(2, 'there is no manager `other`');
-  Call('try -- ./nothing');
-  Refused(1, 'there is no program `./nothing`');
-end;
-
 initialization
   RegisterTest(TTryStatisticsTests);
-  RegisterTest(TTryTests);
+  RegisterCases(TTryTests, 'lanemm/Try');
 end.
