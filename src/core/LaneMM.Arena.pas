@@ -427,6 +427,20 @@ begin
   RaiseTo(Arena^.Committed, SliceCount);
 end;
 
+// Commits slices of a process that has as many mappings as it may: the system refuses what would begin
+// another one. Where all behind has the attributes of what is committed, it adds to that.
+function CommitAlike(Arena: PArena; First, SliceCount: NativeUInt): Boolean;
+var
+  Start: PByte;
+  Rest: NativeUInt;
+begin
+  Start := Arena^.Base + First * SliceSize;
+  Rest := (LoadAcquire(Arena^.Reserved) - First) * SliceSize;
+  OsUseSmallPages(Start, Rest);
+  OsPutIntoCores(Start, Rest);
+  Result := OsPrepare(Start, (SliceCount - First) * SliceSize);
+end;
+
 // Commits the arena and its records up to SliceCount slices.
 function Commit(Arena: PArena; SliceCount: NativeUInt): Boolean;
 var
@@ -439,7 +453,8 @@ begin
   Records := PByte(AlignUp(NativeUInt(Arena^.Spans + Committed + 1), OsGranule));
   RecordsEnd := PByte(AlignUp(NativeUInt(Arena^.Spans + SliceCount + 1), OsGranule));
   Result := ((RecordsEnd <= Records) or OsCommit(Records, RecordsEnd - Records))
-    and OsPrepare(Arena^.Base + Committed * SliceSize, (SliceCount - Committed) * SliceSize);
+    and (OsPrepare(Arena^.Base + Committed * SliceSize, (SliceCount - Committed) * SliceSize)
+    or CommitAlike(Arena, Committed, SliceCount));
   if not Result then
   begin
     NoteRefusal;

@@ -34,7 +34,7 @@ mkdir -p "$out"
 patience=300
 
 compiler_flags="-O1 -g -fno-builtin -Wall -Wextra -Wno-use-after-free -Ilib/include"
-programs="functions sizes alignments mix threads many_threads forks limits full early bad plugins
+programs="functions sizes alignments mix threads many_threads forks limits full mapped early bad plugins
   handoff frames"
 
 # Adds up a log whose last line is `N passed, N failed`; shows what failed.

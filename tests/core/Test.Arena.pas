@@ -18,6 +18,9 @@ type
     {$ifdef LINUX}
     procedure CheckRefusal;
     {$endif}
+    {$if defined(LINUX) and defined(CPUX86_64)}
+    procedure CheckAllMappings;
+    {$endif}
     procedure CheckNewArena;
     procedure CheckRestOfTheLastArena;
     {$ifdef LINUX}
@@ -39,6 +42,9 @@ type
     procedure OtherSpansDoNotGrow;
     {$ifdef LINUX}
     procedure RefusedMemoryTakesNoSlices;
+    {$endif}
+    {$if defined(LINUX) and defined(CPUX86_64)} // an emulator needs mappings of its own
+    procedure SlicesCanBeHadWithoutRoomForMappings;
     {$endif}
     procedure FullArenaIsFollowedByANewOne;
     procedure RestOfAFullArenaBecomesFree;
@@ -171,6 +177,43 @@ end;
 procedure TArenaTests.RefusedMemoryTakesNoSlices;
 begin
   Same(0, RunInChild(CheckRefusal), 'exit code of the child');
+end;
+{$endif}
+
+{$if defined(LINUX) and defined(CPUX86_64)}
+// Takes all mappings that the process may have: the system joins neighbours that are alike, so each
+// pair of pages is two. Where it may have far more than is usual, many.
+procedure TakeAllMappings;
+const
+  MostPairs = 200000;
+var
+  Count: Integer;
+  Pair: Pointer;
+begin
+  Count := 0;
+  repeat
+    Pair := OsTakePages(2 * OsPageSize);
+    Inc(Count);
+  until (Pair = nil) or not OsForbid(Pair, OsPageSize) or (Count = MostPairs);
+end;
+
+procedure TArenaTests.CheckAllMappings;
+var
+  Span, Tail: PSpan;
+  TailCount: NativeUInt;
+begin
+  while Arena^.Reserved - Arena^.Committed < 3 * ManySlices do
+    Take(Arena^.Reserved - Arena^.Frontier + 1);
+  Take(Arena^.Committed - Arena^.Frontier + 1);
+  TakeAllMappings;
+  Span := FrontierTake(ManySlices, Tail, TailCount);
+  AssertTrue('taken', Span <> nil);
+  FillChar(Span^.Start^, ManySlices * SliceSize, 1);
+end;
+
+procedure TArenaTests.SlicesCanBeHadWithoutRoomForMappings;
+begin
+  Same(0, RunInChild(CheckAllMappings), 'exit code of the child');
 end;
 {$endif}
 
