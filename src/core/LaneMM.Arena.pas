@@ -427,8 +427,8 @@ begin
   RaiseTo(Arena^.Committed, SliceCount);
 end;
 
-// Commits slices of a process that has as many mappings as it may: the system refuses what would begin
-// another one. Where all behind has the attributes of what is committed, it adds to that.
+// Commits slices of a process that has as many mappings as it may: the system refuses what would
+// begin another one. Where all behind has the attributes of what is committed, it adds to that.
 function CommitAlike(Arena: PArena; First, SliceCount: NativeUInt): Boolean;
 var
   Start: PByte;
