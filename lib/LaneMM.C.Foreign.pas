@@ -34,7 +34,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.OsProcess, LaneMM.Arena, LaneMM.Span,
-  LaneMM.Walk, LaneMM.Text, LaneMM.ReportState, LaneMM.Debug, LaneMM.InvalidPointers,
+  LaneMM.Walk, LaneMM.Text, LaneMM.ReportState, LaneMM.Debug, LaneMM.DebugReport,
   LaneMM.C.Libc, LaneMM.C.Modules;
 
 // The malloc of the process: the first definitions of these names that the dynamic linker finds,

@@ -60,7 +60,7 @@ uses
   LaneMM.Profile, LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports, LaneMM.BlackBox,
   LaneMM.Pressure, LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.AllocationLog, LaneMM.BlockNotes,
   LaneMM.Debug, LaneMM.DebugSpans, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardPages,
-  LaneMM.InvalidPointers, LaneMM.GuardSample, LaneMM.LeakList, LaneMM.Leaks, LaneMM.LivePage;
+  LaneMM.DebugReport, LaneMM.GuardSample, LaneMM.LeakList, LaneMM.Leaks, LaneMM.LivePage;
 
 type
   // The state that the room shares.

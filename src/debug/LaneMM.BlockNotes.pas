@@ -67,33 +67,27 @@ uses
   LaneMM.DebugThreads;
 
 const
+  // Bytes that slots and notes are cut from; the first word says how many are used.
   StockSize = NativeUInt(1) shl 20;
-
-type
-  PNoteStock = ^TNoteStock;
-  // Memory that slots and notes are cut from.
-  TNoteStock = record
-    Used: TAtomicWord; // bytes, this record included
-  end;
 
 // Returns zeros for notes or slots; nil without memory.
 function TakeZeros(Size: NativeUInt): Pointer;
 var
-  Stock, Next: PNoteStock;
+  Stock, Next: PNativeUInt;
   Used: NativeUInt;
 begin
   repeat
-    Stock := PNoteStock(LoadAcquire(Debug.NotesStock));
-    if (Stock <> nil) and (LoadAcquire(Stock^.Used) < StockSize) then
+    Stock := PNativeUInt(LoadAcquire(Debug.NotesStock));
+    if (Stock <> nil) and (LoadAcquire(Stock^) < StockSize) then
     begin
-      Used := FetchAdd(Stock^.Used, Size);
+      Used := FetchAdd(Stock^, Size);
       if Used + Size <= StockSize then
         Exit(PByte(Stock) + Used);
     end;
     Next := OsTakePages(StockSize);
     if Next = nil then
       Exit(nil);
-    Next^.Used := SizeOf(TNote);
+    Next^ := SizeOf(TNote);
     if not CompareAndSwap(Debug.NotesStock, NativeUInt(Stock), NativeUInt(Next)) then
       OsReleasePages(Next, StockSize);
   until False;

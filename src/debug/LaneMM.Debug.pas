@@ -62,7 +62,7 @@ uses
   LaneMM.Messages, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.Erase,
   LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck,
   LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,
-  LaneMM.FreedObjects, LaneMM.Groups, LaneMM.GuardPages, LaneMM.InvalidPointers, LaneMM.Mismatches,
+  LaneMM.FreedObjects, LaneMM.Groups, LaneMM.GuardPages, LaneMM.Mismatches,
   LaneMM.Patterns, LaneMM.Quarantine;
 
 const
@@ -105,9 +105,9 @@ end;
 procedure ReportDamage(Block: PDebugBlock; State: TDebugState);
 var
   Finding: TFinding;
-  Part: Cardinal;
+  Part: TDamagePart;
 begin
-  for Part := 0 to DebugPartCount - 1 do
+  for Part := Low(Part) to High(Part) do
     if DebugDamageFind(Block, State, Part, Finding) then
       FindingReport(Finding);
 end;
@@ -201,11 +201,13 @@ begin
   end;
 end;
 
-// Takes a block, sets dsChanging, and writes its record, not its contents. Nil without memory.
-function TakeBlock(const Request: TRequest; out Place: TDebugPlace): PDebugBlock;
+// Takes a block, sets dsChanging, and writes its record, not its contents; returns their address.
+// Nil without memory.
+function TakeBlock(const Request: TRequest; out Place: TDebugPlace): Pointer;
 var
   Heap: PHeap;
   Thread: PDebugThread;
+  Block: PDebugBlock;
 begin
   Thread := DebugThread;
   if Request.IsGuarded
@@ -214,26 +216,27 @@ begin
       Exit(nil);
   SetGuards(Place, Request);
   Heap := OsThreadHeap;
-  Result := Place.Block;
-  Result^.Size := Request.Size;
-  Result^.Number := DebugNumber(Thread);
-  Result^.FirstWord := 0;
-  Result^.AllocThread := DebugThreadId(Heap, Thread);
-  Result^.AllocStack := DebugStack(Heap, Thread, Request.Frame);
-  Result^.FreeThread := 0;
-  Result^.FreeStack := 0;
-  Result^.Family := faPlain;
-  Result^.Group := 0;
+  Block := Place.Block;
+  Block^.Size := Request.Size;
+  Block^.Number := DebugNumber(Thread);
+  Block^.FirstWord := 0;
+  Block^.AllocThread := DebugThreadId(Heap, Thread);
+  Block^.AllocStack := DebugStack(Heap, Thread, Request.Frame);
+  Block^.FreeThread := 0;
+  Block^.FreeStack := 0;
+  Block^.Family := faPlain;
+  Block^.Group := 0;
   if Thread <> nil then
-    Result^.Group := Heap^.Notes.Group;
-  if Result^.Group >= RegionGroups then
+    Block^.Group := Heap^.Notes.Group;
+  if Block^.Group >= RegionGroups then
     Debug.HasRegions := True;
-  DebugBlockSeal(Result);
-  LookWhenDue(Result^.Number, Place.HasPages);
-  if Result^.Number = Settings.Values[opBreak] then
-    NumberReached(Result);
+  DebugBlockSeal(Block);
+  LookWhenDue(Block^.Number, Place.HasPages);
+  if Block^.Number = Settings.Values[opBreak] then
+    NumberReached(Block);
   if Debug.IsLogging then
-    AllocationLogAllocated(Result);
+    AllocationLogAllocated(Block);
+  Result := Place.Data;
 end;
 
 // No function: its result would be copied, by Free Pascal 3.3.1 with moves that need an aligned
@@ -253,35 +256,31 @@ end;
 function GetFilled(Size, Capacity: NativeUInt; Shift: Byte; Frame: NativeUInt): Pointer; inline;
 var
   Request: TRequest;
-  Block: PDebugBlock;
   Place: TDebugPlace;
 begin
   RequestOpen(Request, Size, Capacity, Shift);
   Request.Frame := Frame;
-  Block := TakeBlock(Request, Place);
-  if Block = nil then
-    Exit(nil);
-  Result := Place.Data;
+  Result := TakeBlock(Request, Place);
+  if Result = nil then
+    Exit;
   PatternFillEnds(Result, Size, Debug.NewFill);
-  DebugBlockSettle(Block, dsInUse);
+  DebugBlockSettle(Place.Block, dsInUse);
 end;
 
 // Allocates a block of zeros; nil without memory. A single block is the first in its span.
 function GetZeroed(Size, Frame: NativeUInt): Pointer;
 var
   Request: TRequest;
-  Block: PDebugBlock;
   Place: TDebugPlace;
 begin
   RequestOpen(Request, Size, Size, Debug.AlignShift);
   Request.Frame := Frame;
-  Block := TakeBlock(Request, Place);
-  if Block = nil then
-    Exit(nil);
-  Result := Place.Data;
+  Result := TakeBlock(Request, Place);
+  if Result = nil then
+    Exit;
   if not Place.IsClosable or not Place.Span^.IsZero then
     PatternZero(Result, Size);
-  DebugBlockSettle(Block, dsInUse);
+  DebugBlockSettle(Place.Block, dsInUse);
 end;
 
 procedure CheckIfDue;
@@ -326,7 +325,6 @@ end;
 function DebugGetGuarded(Size: TSize; Shift: Byte): Pointer;
 var
   Request: TRequest;
-  Block: PDebugBlock;
   Place: TDebugPlace;
 begin
   if not DebugFits(Size, Shift) then
@@ -334,11 +332,10 @@ begin
   RequestOpen(Request, Size, Size, Shift);
   Request.Frame := NativeUInt(get_frame);
   Request.IsGuarded := Request.Unused < OsPageSize;
-  Block := TakeBlock(Request, Place);
-  if Block = nil then
-    Exit(nil);
-  Result := Place.Data;
-  DebugBlockSettle(Block, dsInUse);
+  Result := TakeBlock(Request, Place);
+  if Result = nil then
+    Exit;
+  DebugBlockSettle(Place.Block, dsInUse);
 end;
 
 function DebugGetZero(Size: TSize): Pointer;
@@ -643,28 +640,24 @@ begin
   Result := ResizeAt(P, Place, Size, NativeUInt(get_frame));
 end;
 
-// Resizes a block from outside of debug mode.
-function ResizeNormal(var P: Pointer; Size: TSize; Frame: NativeUInt): Pointer;
-var
-  Before: Pointer;
-begin
-  Before := P;
-  Result := BlockRealloc(P, Size);
-  if Result <> nil then
-    NoteResize(Before, P, Size, Frame);
-end;
-
 function DebugRealloc(var P: Pointer; Size: TSize): Pointer;
 var
   Place: TDebugPlace;
+  Before: Pointer;
 begin
   CheckWhenDue;
   if (P = nil) and (Size <> 0) then
     P := GetAt(Size, NativeUInt(get_frame))
-  else if (Size = 0) or not DebugSlotFind(P, Place) then
-    Exit(ResizeNormal(P, Size, NativeUInt(get_frame)))
+  else if (Size <> 0) and DebugSlotFind(P, Place) then
+    Exit(ResizeAt(P, Place, Size, NativeUInt(get_frame)))
   else
-    Exit(ResizeAt(P, Place, Size, NativeUInt(get_frame)));
+  begin
+    Before := P;
+    Result := BlockRealloc(P, Size);
+    if Result <> nil then
+      NoteResize(Before, P, Size, NativeUInt(get_frame));
+    Exit;
+  end;
   Result := P;
 end;
 

@@ -61,22 +61,23 @@ type
     DumpLength: Cardinal;     //< bytes in Dump
     Dump: array[0..DumpSize - 1] of Byte; //< the bytes around the first range
   end;
+  /// The parts of a block, each with a kind of damage of its own: its record, the guards before and
+  /// behind its contents, and of a freed one head and tail of these.
+  TDamagePart = (paRecord, paBefore, paBehind, paHead, paTail);
   /// Reports a finding.
   TFindingCall = procedure(const Finding: TFinding);
 
 /// Makes a finding about Block, which may be in the state dsChanging.
 procedure FindingFrom(out Finding: TFinding; Kind: TEventKind; Message: TMessage;
   Block: PDebugBlock);
-/// Checks one part of a block for damage, Part from 0 to DebugPartCount - 1. State is the state
-/// of the block, or was before the caller set dsChanging. Returns True if it is damaged.
-function DebugDamageFind(Block: PDebugBlock; State: TDebugState; Part: Cardinal;
+/// Checks one part of a block for damage. State is the state of the block, or was before the caller
+/// set dsChanging. Returns True if it is damaged.
+function DebugDamageFind(Block: PDebugBlock; State: TDebugState; Part: TDamagePart;
   out Finding: TFinding): Boolean;
 /// Returns True if no part of the block at Place, which is in use, is damaged.
 function DebugUsedIsWhole(const Place: TDebugPlace): Boolean;
 /// Returns True if no part of the freed block at Place is damaged.
 function DebugFreedIsWhole(const Place: TDebugPlace): Boolean;
-/// Returns the number of parts of a block, each with a kind of damage of its own.
-function DebugPartCount: Cardinal;
 /// Checks one block, which may change at any time, and calls Call for each finding. Returns 1 if
 /// the block is damaged and was not reported before, else 0.
 function DebugCheckBlock(Block: PDebugBlock; Call: TFindingCall): NativeUInt;
@@ -90,8 +91,6 @@ uses
   LaneMM.DebugRecords, LaneMM.GuardPages, LaneMM.Patterns;
 
 type
-  TPart = (paNotes, paBefore, paBehind, paHead, paTail);
-
   // A range of bytes that should all have one value.
   TPattern = record
     Data: PByte;        // contents of the block
@@ -192,8 +191,8 @@ begin
 end;
 
 // Returns the range that a part should contain; empty where the record of the block is corrupt.
-function ExpectedIn(const Place: TDebugPlace; Size: NativeUInt; State: TDebugState; Part: TPart):
-  TPattern;
+function ExpectedIn(const Place: TDebugPlace; Size: NativeUInt; State: TDebugState;
+  Part: TDamagePart): TPattern;
 begin
   Result.Data := Place.Data;
   Result.First := 0;
@@ -221,11 +220,6 @@ begin
       Result.Value := Debug.FreeFill;
       Result.HasTraps := True;
     end;
-end;
-
-function DebugPartCount: Cardinal;
-begin
-  Result := Ord(High(TPart)) + 1;
 end;
 
 function IsWhole(const Expected: TPattern): Boolean;
@@ -301,11 +295,11 @@ begin
     or TrapsAreWhole(Place, Size);
 end;
 
-procedure Note(Block: PDebugBlock; State: TDebugState; Part: TPart; out Finding: TFinding);
+procedure Note(Block: PDebugBlock; State: TDebugState; Part: TDamagePart; out Finding: TFinding);
 const
-  Kinds: array[TPart] of TEventKind = (evBookkeeping, evWriteBefore, evWriteAfter,
+  Kinds: array[TDamagePart] of TEventKind = (evBookkeeping, evWriteBefore, evWriteAfter,
     evWriteAfterFree, evWriteAfterFree);
-  Messages: array[TPart] of TMessage = (msBookkeeping, msWriteBefore, msWriteAfter,
+  Messages: array[TDamagePart] of TMessage = (msBookkeeping, msWriteBefore, msWriteAfter,
     msWriteAfterFree, msWriteAfterFree);
 begin
   FindingFrom(Finding, Kinds[Part], Messages[Part], Block);
@@ -333,27 +327,27 @@ begin
   Finding.BeforeNumber := Block^.Number;
 end;
 
-function DebugDamageFind(Block: PDebugBlock; State: TDebugState; Part: Cardinal;
+function DebugDamageFind(Block: PDebugBlock; State: TDebugState; Part: TDamagePart;
   out Finding: TFinding): Boolean;
 var
   Place: TDebugPlace;
   Expected: TPattern;
 begin
   DebugBlockPlace(Block, Place);
-  if TPart(Part) = paNotes then
+  if Part = paRecord then
   begin
     Result := not DebugBlockIsSealed(Block) or (Block^.Size > Place.Capacity);
     if Result then
-      Note(Block, State, paNotes, Finding);
+      Note(Block, State, paRecord, Finding);
     Exit;
   end;
-  Expected := ExpectedIn(Place, Block^.Size, State, TPart(Part));
+  Expected := ExpectedIn(Place, Block^.Size, State, Part);
   Result := not IsWhole(Expected);
   if not Result then
     Exit;
-  Note(Block, State, TPart(Part), Finding);
+  Note(Block, State, Part, Finding);
   FindRanges(Expected, Finding);
-  if (TPart(Part) = paBefore) and (Finding.Ranges[0].Offset < -FrontGuardSize div 2) then
+  if (Part = paBefore) and (Finding.Ranges[0].Offset < -FrontGuardSize div 2) then
     NoteBefore(Place, Finding);
   KeepDump(Finding, Place, Finding.Ranges[0].Offset);
 end;
@@ -366,7 +360,7 @@ type
     DamagedCount: NativeUInt;
     // Of the block that was checked last.
     FindingCount: NativeInt;
-    Findings: array[TPart] of TFinding;
+    Findings: array[0..Ord(High(TDamagePart))] of TFinding;
   end;
   PScan = ^TScan;
 
@@ -377,7 +371,7 @@ var
   Seen: TAtomicWord;
   State: TDebugState;
   Place: TDebugPlace;
-  Part: Cardinal;
+  Part: TDamagePart;
 begin
   Scan.FindingCount := 0;
   // Acquire: the state before the contents of the block. Pairs with DebugBlockSettle.
@@ -395,8 +389,8 @@ begin
     Result := DebugUsedIsWhole(Place);
   if Result then
     Exit(False);
-  for Part := 0 to DebugPartCount - 1 do
-    if DebugDamageFind(Block, State, Part, Scan.Findings[TPart(Scan.FindingCount)]) then
+  for Part := Low(Part) to High(Part) do
+    if DebugDamageFind(Block, State, Part, Scan.Findings[Scan.FindingCount]) then
       Inc(Scan.FindingCount);
   // Only if the state has not changed. Pairs with DebugBlockChange.
   Result := (Scan.FindingCount > 0) and DebugBlockMarkReported(Block, Seen);
@@ -423,7 +417,7 @@ var
 begin
   Inc(Scan.DamagedCount);
   for Index := 0 to Scan.FindingCount - 1 do
-    Scan.Call(Scan.Findings[TPart(Index)]);
+    Scan.Call(Scan.Findings[Index]);
 end;
 
 function DebugCheckBlock(Block: PDebugBlock; Call: TFindingCall): NativeUInt;

@@ -1,7 +1,8 @@
 /// Reports of debug mode: the error, the block, its class, the backtraces, the bytes.
 //
 // Owns:       nothing.
-// Invariants: reads no block: a finding is a copy. Class records are read through LaneMM.Modules.
+// Invariants: reads no block: a finding is a copy, but for the start of InvalidReport. Class
+//             records are read through LaneMM.Modules.
 // Callers:    any thread that holds no lock, and the fault handler.
 unit LaneMM.DebugReport;
 
@@ -10,23 +11,27 @@ unit LaneMM.DebugReport;
 interface
 
 uses
-  LaneMM.ReportState, LaneMM.Messages, LaneMM.Unwind, LaneMM.DebugState, LaneMM.DebugCheck;
+  LaneMM.Hooks, LaneMM.ReportState, LaneMM.Messages, LaneMM.DebugState, LaneMM.DebugCheck;
 
 /// Reports a finding with the backtrace of the caller.
 procedure FindingReport(const Finding: TFinding);
 /// Reports Block, which the calling thread changes; State is the one that it is to have.
 procedure FindingReportChange(Block: PDebugBlock; Kind: TEventKind; Message: TMessage;
   State: TDebugState);
-/// Reports a finding with the backtrace Here.
-procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
+/// Reports a finding with the backtrace of the place that a fault interrupted.
+procedure FindingReportFault(const Finding: TFinding; const Fault: TFault);
+/// Reports a call with P, any pointer at which no debug block in use begins, and where it lies.
+/// Under no lock.
+procedure InvalidReport(P: Pointer; Call: TInvalidCall);
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Hooks, LaneMM.Os, LaneMM.SettingsState,
-  LaneMM.ReportStack, LaneMM.Events, LaneMM.ReportHead,
-  LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Elf,
-  LaneMM.Symbols, LaneMM.Contents, LaneMM.Groups;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Span, LaneMM.Walk,
+  LaneMM.SettingsState, LaneMM.ReportStack, LaneMM.Events, LaneMM.ReportHead, LaneMM.Text,
+  LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Elf,
+  LaneMM.Symbols, LaneMM.Contents, LaneMM.DebugSpans, LaneMM.Groups, LaneMM.GuardPages,
+  LaneMM.Patterns;
 
 type
   TReport = record
@@ -406,7 +411,7 @@ begin
 end;
 
 // The thread, or its coroutine, may have a small stack.
-procedure FindingReportAt(const Finding: TFinding; const Here: TBacktrace);
+procedure ReportAt(const Finding: TFinding; const Here: TBacktrace);
 var
   News: TNews;
 begin
@@ -420,7 +425,15 @@ var
   Here: TBacktrace;
 begin
   BacktraceTake(Here);
-  FindingReportAt(Finding, Here);
+  ReportAt(Finding, Here);
+end;
+
+procedure FindingReportFault(const Finding: TFinding; const Fault: TFault);
+var
+  Here: TBacktrace;
+begin
+  BacktraceTakeAt(Fault, Here);
+  ReportAt(Finding, Here);
 end;
 
 procedure FindingReportChange(Block: PDebugBlock; Kind: TEventKind; Message: TMessage;
@@ -431,6 +444,76 @@ begin
   FindingFrom(Finding, Kind, Message, Block);
   Finding.State := State;
   Finding.FirstWord := Block^.FirstWord;
+  FindingReport(Finding);
+end;
+
+// ---------------------------------------------------------------------------- invalid pointers
+
+// Returns the note about an address outside of the heap.
+function NoteOutside(Address: NativeUInt): TNote;
+begin
+  if PatternIsNear(Address, Debug.FreeFill) then
+    Result := noFreedFill
+  else if PatternIsNear(Address, Debug.NewFill) then
+    Result := noNewFill
+  else
+    Result := noElsewhere;
+end;
+
+// Adds to Finding where P lies, which is in no debug block.
+procedure LookAround(P: Pointer; var Finding: TFinding);
+var
+  Span: PSpan;
+  Info: TBlockInfo;
+  IsInUse: Boolean;
+begin
+  Span := ArenaSpan(P);
+  if Span = nil then
+  begin
+    Finding.Note := NoteOutside(NativeUInt(P));
+    Exit;
+  end;
+  Finding.Note := noFree;
+  GuardPagesHold;
+  IsInUse := WalkFind(P, Info);
+  GuardPagesLetGo;
+  if IsInUse then
+  begin
+    Finding.Note := noNormal;
+    Finding.Data := NativeUInt(Info.Address);
+    Finding.Block.Size := Info.UsableSize;
+  end
+  else if (Span^.Kind = skBlocks) and SpanBlockIsValid(Span, P) then
+  begin
+    Finding.Kind := evDoubleFree;
+    Finding.Message := msDoubleFree;
+    Finding.Note := noNormal;
+    Finding.Data := NativeUInt(P);
+    Finding.Block.Size := Span^.BlockSize;
+  end;
+end;
+
+procedure InvalidReport(P: Pointer; Call: TInvalidCall);
+const
+  Messages: array[TInvalidCall] of TMessage = (msInvalidFree, msInvalidRealloc, msInvalidSize);
+var
+  Finding: TFinding;
+  Block: PDebugBlock;
+begin
+  Block := DebugBlockOf(P);
+  if Block <> nil then
+  begin
+    FindingFrom(Finding, evInvalidFree, Messages[Call], Block);
+    Finding.Note := noInner;
+  end
+  else
+  begin
+    Finding := Default(TFinding);
+    Finding.Kind := evInvalidFree;
+    Finding.Message := Messages[Call];
+    LookAround(P, Finding);
+  end;
+  Finding.Address := NativeUInt(P);
   FindingReport(Finding);
 end;
 

@@ -216,7 +216,9 @@ begin
   begin
     if Item.Writes and Registers <> 0 then
       Place := 0
-    else if (Item.Kind = ikStore) and OperandsAreSame(Item.Operand, Operand) then
+    else if (Item.Kind = ikStore) and (Item.Operand.Base = Operand.Base)
+      and (Item.Operand.Index = Operand.Index) and (Item.Operand.Shift = Operand.Shift)
+      and (Item.Operand.Offset = Operand.Offset) then
     begin
       Place := Pc;
       Number := Item.Target;
@@ -291,14 +293,6 @@ begin
   Result := Result and (Pc = Caller.Walk.Pc);
 end;
 
-function Leave(var Walk: TUnwind; IsInner: Boolean; out Rule: TUnwindRule): Boolean;
-begin
-  if IsInner then
-    Result := UnwindInterrupted(Walk, Rule)
-  else
-    Result := UnwindStep(Walk, Rule);
-end;
-
 // Returns whether the scene comes after the frame of its routine, with no end of a routine between.
 // AArch64: else the frame pointer may be the caller's own.
 function IsFramed(const Scene: TScene): Boolean;
@@ -329,12 +323,15 @@ begin
   Caller := Scene;
   Caller.Known := 0;
   Caller.IsInner := False;
-  Result := Leave(Caller.Walk, Scene.IsInner, Rule);
+  if Scene.IsInner then
+    Result := UnwindInterrupted(Caller.Walk, Rule)
+  else
+    Result := UnwindStep(Caller.Walk, Rule);
   if not Result then
     Exit;
   Beyond := Caller.Walk;
   Rule := Default(TUnwindRule);
-  Leave(Beyond, False, Rule);
+  UnwindStep(Beyond, Rule);
   Caller.Pc := Caller.Walk.Pc - 1;
   FindCode(Caller, Rule);
   Result := FindCall(Caller);

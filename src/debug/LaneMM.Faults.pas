@@ -108,14 +108,6 @@ begin
     Result := nil;
 end;
 
-procedure ReportFault(const Fault: TFault; const Finding: TFinding);
-var
-  Here: TBacktrace;
-begin
-  BacktraceTakeAt(Fault, Here);
-  FindingReportAt(Finding, Here);
-end;
-
 // Returns what the access to a guarded block was.
 function GuardMessage(const Fault: TFault; Block: PDebugBlock): TMessage;
 begin
@@ -182,7 +174,7 @@ begin
       NoteClass(Scene, Item, Finding);
     end;
   end;
-  ReportFault(Fault, Finding);
+  FindingReportFault(Finding, Fault);
 end;
 
 // Returns the pattern of blocks in this state.
@@ -218,7 +210,7 @@ begin
   Finding.Kind := evUninitialised;
   Finding.Message := Messages[State = dsInUse];
   Finding.Address := Fault.Address;
-  ReportFault(Fault, Finding);
+  FindingReportFault(Finding, Fault);
 end;
 
 // Explains a fault by a register that its address was made of, and that held the pattern of blocks

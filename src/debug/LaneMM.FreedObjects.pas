@@ -36,9 +36,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.Arena,
-  LaneMM.ReportState, LaneMM.Messages, LaneMM.CallCode, LaneMM.Modules, LaneMM.Unwind,
-  LaneMM.DebugState, LaneMM.RtlRecords, LaneMM.Contents, LaneMM.DebugRecords, LaneMM.DebugReport,
-  LaneMM.DebugSpans;
+  LaneMM.ReportState, LaneMM.Messages, LaneMM.CallCode, LaneMM.Modules, LaneMM.DebugState,
+  LaneMM.RtlRecords, LaneMM.Contents, LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans;
 
 const
   // Bytes of a class record that a use may read; length of the trap table of interfaces.
@@ -129,7 +128,6 @@ var
   Instance: Pointer;
   Offset: NativeUInt;
   Finding: TFinding;
-  Here: TBacktrace;
 begin
   Instance := nil;
   Offset := 0;
@@ -141,8 +139,7 @@ begin
   Find(Instance, msFreedClass, Finding);
   if FreedMethodFind(Offset, Finding) then
     Finding.Message := msFreedMethod;
-  BacktraceTakeAt(Fault, Here);
-  FindingReportAt(Finding, Here);
+  FindingReportFault(Finding, Fault);
 end;
 
 // ---------------------------------------------------------------------------- traps

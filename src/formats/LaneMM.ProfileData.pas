@@ -52,7 +52,7 @@ type
     Sites: TSiteBits;      //< its sites
     Symbols: TSymbols;     //< the symbols of all frames
     Elf: TElf;             //< the files that hold the texts of Symbols
-    Contents: TSiteClasses; //< the classes of sampled blocks, by site
+    Contents: PSiteClasses; //< the classes of sampled blocks, by site
     FreeBytes: TFragments; //< free bytes of spans, and who claims them
     Values: PSiteValues;   //< the values; nil without memory
   end;
@@ -209,7 +209,7 @@ end;
 // Looks at the samples in use, and at the contents of their blocks, which other threads may free.
 procedure AddSamples(var Profile: TProfile);
 begin
-  SiteClassesOpen(Profile.Contents);
+  Profile.Contents := SiteClassesOpen;
   FragmentsOpen(Profile.FreeBytes);
   Observe.HoldBlocks;
   SamplesVisit(ClaimForSample, @Profile.FreeBytes);

@@ -377,7 +377,7 @@ begin
   for Index := 0 to High(LifeLimits) do
     JsonAddItem(Text, LifeLimits[Index]);
   TextAdd(Text, ']');
-  if Profile.Contents.Table <> nil then
+  if Profile.Contents <> nil then
     AddClasses(Text, List);
   AddSizes(Text);
 end;

@@ -315,10 +315,15 @@ begin
   Result := Index < SiteLimit;
 end;
 
-procedure AddThread(Site: PSite; Thread: NativeUInt);
+procedure SiteAddEvents(Site: PSite; Weight: NativeUInt);
 var
+  Thread: NativeUInt;
   Index: Cardinal;
 begin
+  if Site = nil then
+    Exit;
+  FetchAdd(Site^.Count, Weight);
+  Thread := ThreadNumber; // its heap may come later, and be another thread's before
   for Index := 0 to MaxSiteThreads - 1 do
   begin
     if LoadAcquire(Site^.Threads[Index]) = Thread then
@@ -327,14 +332,6 @@ begin
       and CompareAndSwap(Site^.Threads[Index], 0, Thread) then
       Exit;
   end;
-end;
-
-procedure SiteAddEvents(Site: PSite; Weight: NativeUInt);
-begin
-  if Site = nil then
-    Exit;
-  FetchAdd(Site^.Count, Weight);
-  AddThread(Site, ThreadNumber); // its heap may come later, and be another thread's before
 end;
 
 function Remaining(var All, Part: TAtomicWord): NativeUInt;
@@ -355,19 +352,6 @@ end;
 
 // ---------------------------------------------------------------------------- locks, remote frees
 
-// Returns the kind of the events of this lock.
-function KindOf(var Lock: TLock): TSiteKind;
-begin
-  if NativeUInt(NativeUInt(@Lock) - NativeUInt(@Process.Shards)) < SizeOf(Process.Shards) then
-    Result := siShardMiss
-  else if @Lock = @Process.Abandoned^.Lock then
-    Result := siAbandonedMiss
-  else if @Lock = @Observe.SampleLock then
-    Result := siSamplesMiss
-  else
-    Result := siHeapMiss;
-end;
-
 procedure CountEvent(var Events: TAtomicWord; Kind: TSiteKind; SizeClass, AllocStack: Cardinal);
 var
   Stack: TBacktrace;
@@ -381,8 +365,17 @@ begin
 end;
 
 procedure CountMiss(var Lock: TLock);
+var
+  Kind: TSiteKind;
 begin
-  CountEvent(Observe.LockMisses, KindOf(Lock), NoSizeClass, 0);
+  Kind := siHeapMiss;
+  if NativeUInt(NativeUInt(@Lock) - NativeUInt(@Process.Shards)) < SizeOf(Process.Shards) then
+    Kind := siShardMiss
+  else if @Lock = @Process.Abandoned^.Lock then
+    Kind := siAbandonedMiss
+  else if @Lock = @Observe.SampleLock then
+    Kind := siSamplesMiss;
+  CountEvent(Observe.LockMisses, Kind, NoSizeClass, 0);
 end;
 
 procedure RemoteFreeCount(SizeClass, AllocStack: Cardinal);

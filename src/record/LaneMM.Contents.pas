@@ -35,10 +35,10 @@ const
   ContentsNames: array[TContentsKind] of PAnsiChar = ('data', 'object', 'AnsiString',
     'UnicodeString', 'dynamic array');
 
-/// Recognizes the contents of Block; Kind is coUnknown for any other data.
-procedure ContentsRead(const Block: TBlockInfo; out Contents: TContents);
-/// ContentsRead of a block that is being freed: strings and arrays have no reference left.
-procedure ContentsReadFreed(const Block: TBlockInfo; out Contents: TContents);
+/// Recognizes the contents of Block; Kind is coUnknown for any other data. References: the least
+/// number that a string or an array has; 0 of a block that is being freed.
+procedure ContentsRead(const Block: TBlockInfo; out Contents: TContents;
+  References: NativeInt = 1);
 /// Returns True if ClassId, any number, is the address of a class record.
 function ClassIsValid(ClassId: NativeUInt): Boolean;
 /// Reads a class record; returns True if it is valid apart from its name and ancestors.
@@ -331,7 +331,7 @@ end;
 // ---------------------------------------------------------------------------- all
 
 // Blocks of C are not recognized: few of them hold what Pascal allocates, and never at their start.
-procedure Recognize(const Block: TBlockInfo; References: NativeInt; out Contents: TContents);
+procedure ContentsRead(const Block: TBlockInfo; out Contents: TContents; References: NativeInt);
 var
   First: NativeUInt;
 begin
@@ -347,16 +347,6 @@ begin
   else if not IsString(Block, References, Contents)
     and not IsArray(Block, References, Contents) then
     Contents := Default(TContents);
-end;
-
-procedure ContentsRead(const Block: TBlockInfo; out Contents: TContents);
-begin
-  Recognize(Block, 1, Contents);
-end;
-
-procedure ContentsReadFreed(const Block: TBlockInfo; out Contents: TContents);
-begin
-  Recognize(Block, 0, Contents);
 end;
 
 // Reads a character of UTF-16 as UTF-8; none for a half of a pair and for control characters.

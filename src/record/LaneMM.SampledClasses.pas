@@ -1,7 +1,7 @@
 /// The sampled blocks by call site and class: what they hold is read when they are freed, or when a
 /// report is written.
 //
-// Owns:       Observe.ClassTable; a TSiteClasses owns its pages until SiteClassesClose.
+// Owns:       Observe.ClassTable; a TSiteClasses is pages, until SiteClassesClose.
 // Invariants: a key is written once, by the thread that then describes the entry; counts are added
 //             even before the description is complete. Entries are never removed, except in a child
 //             process. What finds the table full counts as `other` in reports: it is missing in
@@ -42,15 +42,11 @@ type
     Next: PSiteClass;      //< owner   the next class of the site, after SiteClassesSort
   end;
 
-  PSiteClassTable = ^TSiteClassTable;
-  /// The items, and the first of each site.
-  TSiteClassTable = record
+  PSiteClasses = ^TSiteClasses;
+  /// The sums of a report, and the first of each site; nil without memory, or without classes.
+  TSiteClasses = record
     Items: array[0..SiteClassLimit - 1] of TSiteClass; //< owner   by hash
     Firsts: array[0..SiteLimit - 1] of PSiteClass;     //< owner   by index of the site
-  end;
-  /// The sums of a report.
-  TSiteClasses = record
-    Table: PSiteClassTable; //< owner   nil without memory, or without classes
   end;
 
 /// Creates the table; returns whether it exists, which it need not in the C library.
@@ -59,16 +55,16 @@ function ClassesStart: Boolean;
 procedure ClassesForget;
 /// Reads the contents of the block P of Sample, which is being freed, and adds it to the sums.
 procedure ClassesAddFreed(P: Pointer; const Sample: TSample);
-/// Starts the sums of a report with the freed blocks. No sums without memory.
-procedure SiteClassesOpen(out Sums: TSiteClasses);
+/// Starts the sums of a report with the freed blocks.
+function SiteClassesOpen: PSiteClasses;
 /// Adds a sample in use.
-procedure SiteClassesAdd(var Sums: TSiteClasses; const Sample: TSample);
+procedure SiteClassesAdd(Sums: PSiteClasses; const Sample: TSample);
 /// Orders the sums of each site: most bytes first. Required before SiteClassesOf.
-procedure SiteClassesSort(var Sums: TSiteClasses);
+procedure SiteClassesSort(Sums: PSiteClasses);
 /// Frees the pages.
-procedure SiteClassesClose(var Sums: TSiteClasses);
+procedure SiteClassesClose(Sums: PSiteClasses);
 /// Returns the first class of the site, with the others behind Next; nil for none.
-function SiteClassesOf(const Sums: TSiteClasses; Site: PSite): PSiteClass;
+function SiteClassesOf(Sums: PSiteClasses; Site: PSite): PSiteClass;
 /// Adds the name of a class: Unit.Class, or what other numbers stand for.
 procedure ClassIdAddName(var Text: TText; ClassId: NativeUInt);
 /// Returns the class of a sampled block in use, or another number of these.
@@ -158,7 +154,7 @@ begin
   if Table = nil then
     Exit;
   ReadBlock(P, Sample, Block);
-  ContentsReadFreed(Block, Contents);
+  ContentsRead(Block, Contents, {References} 0);
   Entry := EntryOf(Table, Sample.Site, NumberOf(Contents));
   if Entry = nil then
     Exit;
@@ -168,22 +164,21 @@ end;
 
 // ---------------------------------------------------------------------------- reports
 
-procedure SiteClassesOpen(out Sums: TSiteClasses);
+function SiteClassesOpen: PSiteClasses;
 var
   Table: PSiteClass;
   Index: NativeInt;
 begin
-  Sums := Default(TSiteClasses);
   Table := PSiteClass(LoadAcquire(Observe.ClassTable));
   if Table = nil then
-    Exit;
+    Exit(nil);
   ModulesLook;
-  Sums.Table := OsTakePages(SizeOf(TSiteClassTable));
-  if Sums.Table = nil then
+  Result := OsTakePages(SizeOf(TSiteClasses));
+  if Result = nil then
     Exit;
   for Index := 0 to SiteClassLimit - 1 do
     if LoadAcquire(Table[Index].IsReady) <> 0 then
-      Sums.Table^.Items[Index] := Table[Index];
+      Result^.Items[Index] := Table[Index];
 end;
 
 function SampleClass(const Sample: TSample): NativeUInt;
@@ -196,13 +191,13 @@ begin
   Result := NumberOf(Contents);
 end;
 
-procedure SiteClassesAdd(var Sums: TSiteClasses; const Sample: TSample);
+procedure SiteClassesAdd(Sums: PSiteClasses; const Sample: TSample);
 var
   Entry: PSiteClass;
 begin
-  if Sums.Table = nil then
+  if Sums = nil then
     Exit;
-  Entry := EntryOf(@Sums.Table^.Items, Sample.Site, SampleClass(Sample));
+  Entry := EntryOf(@Sums^.Items, Sample.Site, SampleClass(Sample));
   if Entry = nil then
     Exit;
   Inc(Entry^.Count, Sample.Count);
@@ -219,20 +214,20 @@ begin
     Result := First.ClassId < Second.ClassId;
 end;
 
-procedure SiteClassesSort(var Sums: TSiteClasses);
+procedure SiteClassesSort(Sums: PSiteClasses);
 var
   Index: NativeInt;
   Item: PSiteClass;
   Link: ^PSiteClass;
 begin
-  if Sums.Table = nil then
+  if Sums = nil then
     Exit;
   for Index := 0 to SiteClassLimit - 1 do
   begin
-    Item := @Sums.Table^.Items[Index];
+    Item := @Sums^.Items[Index];
     if Item^.Count = 0 then
       Continue;
-    Link := @Sums.Table^.Firsts[SiteIndex(Item^.Site)];
+    Link := @Sums^.Firsts[SiteIndex(Item^.Site)];
     while (Link^ <> nil) and IsBefore(Link^^, Item^) do
       Link := @Link^^.Next;
     Item^.Next := Link^;
@@ -240,17 +235,16 @@ begin
   end;
 end;
 
-procedure SiteClassesClose(var Sums: TSiteClasses);
+procedure SiteClassesClose(Sums: PSiteClasses);
 begin
-  OsReleasePages(Sums.Table, SizeOf(TSiteClassTable));
-  Sums := Default(TSiteClasses);
+  OsReleasePages(Sums, SizeOf(TSiteClasses));
 end;
 
-function SiteClassesOf(const Sums: TSiteClasses; Site: PSite): PSiteClass;
+function SiteClassesOf(Sums: PSiteClasses; Site: PSite): PSiteClass;
 begin
   Result := nil;
-  if Sums.Table <> nil then
-    Result := Sums.Table^.Firsts[SiteIndex(Site)];
+  if Sums <> nil then
+    Result := Sums^.Firsts[SiteIndex(Site)];
 end;
 
 procedure ClassIdAddName(var Text: TText; ClassId: NativeUInt);

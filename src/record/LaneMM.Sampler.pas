@@ -114,16 +114,6 @@ begin
   Result := Trunc(Value + Random01(Heap));
 end;
 
-// Returns the span that now serves the thread's blocks of Size bytes; nil when there is none.
-function SpanOfAlike(Heap: PHeap; Size: NativeUInt): PSpan;
-begin
-  Result := nil;
-  if Size <= MaxClassSize then
-    Result := Heap^.Current[ClassOf(Size)];
-  if Result = @Process.EmptySpan then
-    Result := nil;
-end;
-
 // Samples the block P of Size bytes, for which IsDue has returned True and Mean. Nil: a block whose
 // free will not be noticed.
 procedure Count(Heap: PHeap; P: Pointer; Size, Mean: NativeUInt);
@@ -149,7 +139,10 @@ begin
     Sample.UsableSize := BlockUsableSize(P);
   Sample.Heap := Heap;
   Sample.Number := WindowNumber(Heap);
-  Sample.Like := SpanOfAlike(Heap, Sample.UsableSize);
+  if Sample.UsableSize <= MaxClassSize then // the span that now serves the thread's blocks alike
+    Sample.Like := Heap^.Current[ClassOf(Sample.UsableSize)];
+  if Sample.Like = @Process.EmptySpan then
+    Sample.Like := nil;
   WindowOpen(Heap);
   SamplesAdd(P, Sample);
 end;
@@ -315,74 +308,69 @@ begin
     Count(Heap, Result, Size, Mean);
 end;
 
-// Allocates Request bytes, of which Size are requested and counted, and samples them if due.
-function GetDue(Heap: PHeap; Size, Request: NativeUInt): Pointer;
-var
-  Mean: NativeUInt;
-  Sampled: Pointer;
+// Counts Size bytes of the thread, whose heap may be nil; returns whether an allocation of them is
+// to be sampled.
+function IsTurn(Heap: PHeap; Size: NativeUInt; out Mean: NativeUInt): Boolean; inline;
 begin
-  if not IsDue(Heap, Size, Mean) then
-    Exit(BlockGet(Request));
+  Result := Heap <> nil;
+  if not Result then
+    Exit;
+  Dec(Heap^.SampleIn, Size);
+  Result := (Heap^.SampleIn < 0) and IsDue(Heap, Size, Mean);
+end;
+
+// Allocates Request bytes, of which Size are requested and counted, and samples them.
+function Sampled(Heap: PHeap; Size, Request, Mean: NativeUInt): Pointer;
+var
+  Block: Pointer;
+begin
   if Size > MaxClassSize then
     Exit(SampledLarge(Heap, Size, Mean, BlockGet));
-  Sampled := BlockForSample(Request);
-  Result := Sampled;
+  Block := BlockForSample(Request);
+  Result := Block;
   if Result = nil then
     Result := BlockGet(Request);
   if Result <> nil then
-    Count(Heap, Sampled, Size, Mean);
+    Count(Heap, Block, Size, Mean);
 end;
 
 function SamplerGet(Size: TSize): Pointer;
+var
+  Mean: NativeUInt;
 begin
-  Result := GetDue(OsThreadHeap, Size, Size);
+  if IsDue(OsThreadHeap, Size, Mean) then
+    Result := Sampled(OsThreadHeap, Size, Size, Mean)
+  else
+    Result := BlockGet(Size);
 end;
 
 function SamplerGetAligned(Size, Request: NativeUInt): Pointer;
 var
-  Heap: PHeap;
+  Mean: NativeUInt;
 begin
-  Heap := OsThreadHeap;
-  if Heap = nil then
-    Exit(BlockGet(Request));
-  Dec(Heap^.SampleIn, Size);
-  if Heap^.SampleIn < 0 then
-    Result := GetDue(Heap, Size, Request)
+  if IsTurn(OsThreadHeap, Size, Mean) then
+    Result := Sampled(OsThreadHeap, Size, Request, Mean)
   else
     Result := BlockGet(Request);
 end;
 
 procedure SamplerSee(P: Pointer; Size: NativeUInt);
 var
-  Heap: PHeap;
   Mean: NativeUInt;
 begin
-  Heap := OsThreadHeap;
-  if (P = nil) or (Heap = nil) then
-    Exit;
-  Dec(Heap^.SampleIn, Size);
-  if (Heap^.SampleIn < 0) and IsDue(Heap, Size, Mean) then
-    Count(Heap, P, Size, Mean);
+  if (P <> nil) and IsTurn(OsThreadHeap, Size, Mean) then
+    Count(OsThreadHeap, P, Size, Mean);
 end;
 
 function SamplerGetZero(Size: TSize): Pointer;
 var
-  Heap: PHeap;
   Mean: NativeUInt;
 begin
-  Heap := OsThreadHeap;
-  if Heap = nil then
-    Exit(BlockGetZero(Size));
-  Dec(Heap^.SampleIn, Size);
-  if Heap^.SampleIn >= 0 then
+  if not IsTurn(OsThreadHeap, Size, Mean) then
     Exit(BlockGetZero(Size));
   if Size > MaxClassSize then // its pages may never have been touched
-  begin
-    if IsDue(Heap, Size, Mean) then
-      Exit(SampledLarge(Heap, Size, Mean, BlockGetZero));
-    Exit(BlockGetZero(Size));
-  end;
-  Result := SamplerGet(Size);
+    Exit(SampledLarge(OsThreadHeap, Size, Mean, BlockGetZero));
+  Result := Sampled(OsThreadHeap, Size, Size, Mean);
   if Result <> nil then
     FillChar(Result^, BlockUsableSize(Result), 0);
 end;
@@ -391,15 +379,10 @@ end;
 // it to a span of samples.
 procedure SampleGrown(var P: Pointer; Size: NativeUInt);
 var
-  Heap: PHeap;
   Target: Pointer;
   Mean: NativeUInt;
 begin
-  Heap := OsThreadHeap;
-  if Heap = nil then
-    Exit;
-  Dec(Heap^.SampleIn, Size);
-  if (Heap^.SampleIn >= 0) or not IsDue(Heap, Size, Mean) or (RegionOfBlock(P) <> nil) then
+  if not IsTurn(OsThreadHeap, Size, Mean) or (RegionOfBlock(P) <> nil) then
     Exit;
   Target := P;
   if Size <= MaxClassSize then
@@ -410,7 +393,7 @@ begin
     BlockFree(P);
     P := Target;
   end;
-  Count(Heap, Target, Size, Mean);
+  Count(OsThreadHeap, Target, Size, Mean);
 end;
 
 function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;

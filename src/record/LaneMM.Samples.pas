@@ -242,18 +242,6 @@ begin
   Result := NativeUInt(Sample.UsableSize - Sample.Size) * Sample.Count;
 end;
 
-procedure AddLife(const Sample: TSample);
-var
-  LifeMs, Index: Cardinal;
-begin
-  LifeMs := OsNowMs - Sample.BornMs;
-  Index := 0;
-  while (Index <= High(LifeLimits)) and (LifeMs >= LifeLimits[Index]) do
-    Inc(Index);
-  FetchAdd(Sample.Site^.LifeMs, LifeMs * Sample.Count);
-  FetchAdd(Sample.Site^.Lives[Index], Sample.Count);
-end;
-
 // Returns whether the calling thread has allocated the block, and few others since.
 function IsTemporary(const Sample: TSample): Boolean;
 begin
@@ -282,9 +270,16 @@ begin
 end;
 
 procedure AddFree(P: Pointer; const Sample: TSample);
+var
+  LifeMs, Index: Cardinal;
 begin
   EndUse(Sample);
-  AddLife(Sample);
+  LifeMs := OsNowMs - Sample.BornMs;
+  Index := 0;
+  while (Index <= High(LifeLimits)) and (LifeMs >= LifeLimits[Index]) do
+    Inc(Index);
+  FetchAdd(Sample.Site^.LifeMs, LifeMs * Sample.Count);
+  FetchAdd(Sample.Site^.Lives[Index], Sample.Count);
   if IsTemporary(Sample) then
   begin
     FetchAdd(Sample.Site^.TemporaryCount, Sample.Count);

@@ -39,6 +39,10 @@ function DwarfReadUnsigned(var Cursor: TDwarfCursor): NativeUInt;
 function DwarfReadSigned(var Cursor: TDwarfCursor): NativeInt;
 /// Moves past a string; returns False for an empty one.
 function DwarfSkipText(var Cursor: TDwarfCursor): Boolean;
+/// Returns a cursor at an offset of a section; at its end where it has no such offset.
+function DwarfCursorAt(const Section: TDwarfSection; Offset: NativeUInt): TDwarfCursor;
+/// Finds the unit at All, and moves All past it. Returns False if it reaches past the section.
+function DwarfNextUnit(var All, Found: TDwarfCursor): Boolean;
 /// Returns the name at an offset of a section; nil when it has no such name.
 function DwarfNameAt(const Section: TDwarfSection; Offset: NativeUInt): PAnsiChar;
 
@@ -149,6 +153,29 @@ begin
   Result := DwarfReadFixed(Cursor, 1) <> 0;
   if Result then
     while DwarfReadFixed(Cursor, 1) <> 0 do;
+end;
+
+function DwarfCursorAt(const Section: TDwarfSection; Offset: NativeUInt): TDwarfCursor;
+begin
+  Result.Limit := Section.Start + Section.Size;
+  Result.Next := Result.Limit;
+  if Offset < Section.Size then
+    Result.Next := Section.Start + Offset;
+end;
+
+function DwarfNextUnit(var All, Found: TDwarfCursor): Boolean;
+const
+  LongestUnit = $FFFFFFF0; // above: the 64-bit format
+var
+  Length: NativeUInt;
+begin
+  Length := DwarfReadFixed(All, 4);
+  Result := (Length < LongestUnit) and (Length <= NativeUInt(All.Limit - All.Next));
+  if not Result then
+    Exit;
+  Found.Next := All.Next;
+  Found.Limit := All.Next + Length;
+  All.Next := Found.Limit;
 end;
 
 // ---------------------------------------------------------------------------- rows
@@ -427,15 +454,6 @@ begin
   end;
 end;
 
-procedure RunSpecial(var Reading: TReading; Opcode: Byte);
-begin
-  Dec(Opcode, Reading.Table.FirstSpecial);
-  Inc(Reading.Row.Address, NativeUInt(Opcode div Reading.Table.LineRange)
-    * Reading.Table.StepLength);
-  Inc(Reading.Row.Line, Reading.Table.LineBase + Opcode mod Reading.Table.LineRange);
-  AddRow(Reading);
-end;
-
 procedure RunProgram(var Reading: TReading);
 var
   Opcode: Byte;
@@ -448,8 +466,14 @@ begin
       RunExtended(Reading)
     else if Opcode < Reading.Table.FirstSpecial then
       RunStandard(Reading, Opcode)
-    else
-      RunSpecial(Reading, Opcode);
+    else // a special one: it steps through addresses and lines
+    begin
+      Dec(Opcode, Reading.Table.FirstSpecial);
+      Inc(Reading.Row.Address, NativeUInt(Opcode div Reading.Table.LineRange)
+        * Reading.Table.StepLength);
+      Inc(Reading.Row.Line, Reading.Table.LineBase + Opcode mod Reading.Table.LineRange);
+      AddRow(Reading);
+    end;
   end;
 end;
 
@@ -532,22 +556,6 @@ begin
   Result := Result and (Reading.Table.Files.First <= Behind);
 end;
 
-// Finds the unit at All, and moves All past it. Returns False if it reaches past the section.
-function NextUnit(var Reading: TReading; var All: TDwarfCursor): Boolean;
-const
-  LongestUnit = $FFFFFFF0; // above: the 64-bit format
-var
-  Length: NativeUInt;
-begin
-  Length := DwarfReadFixed(All, 4);
-  Result := (Length < LongestUnit) and (Length <= NativeUInt(All.Limit - All.Next));
-  if not Result then
-    Exit;
-  Reading.Code.Next := All.Next;
-  Reading.Code.Limit := All.Next + Length;
-  All.Next := Reading.Code.Limit;
-end;
-
 function DwarfFindLines(const Symbols: TSymbols; const Lines: TDwarfLines; Bias: NativeUInt)
   : Boolean;
 var
@@ -558,9 +566,8 @@ begin
   Reading.Symbols := @Symbols;
   Reading.Bias := Bias;
   Reading.Lines := @Lines;
-  All.Next := Lines.Lines.Start;
-  All.Limit := Lines.Lines.Start + Lines.Lines.Size;
-  while (All.Next < All.Limit) and NextUnit(Reading, All) do
+  All := DwarfCursorAt(Lines.Lines, 0);
+  while (All.Next < All.Limit) and DwarfNextUnit(All, Reading.Code) do
     if ReadHead(Reading) then
     begin
       RunProgram(Reading);
@@ -578,9 +585,8 @@ begin
   Symbol.IsHeader := False;
   Symbol.Line := 0;
   Reading.Lines := @Lines;
-  All.Next := Lines.Lines.Start + Offset;
-  All.Limit := Lines.Lines.Start + Lines.Lines.Size;
-  if (Line = 0) or (Offset >= Lines.Lines.Size) or not NextUnit(Reading, All)
+  All := DwarfCursorAt(Lines.Lines, Offset);
+  if (Line = 0) or not DwarfNextUnit(All, Reading.Code)
     or not ReadHead(Reading) then
     Exit;
   Symbol.FileName := FileName(Reading, FileIndex, Symbol.IsHeader);

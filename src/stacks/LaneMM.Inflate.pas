@@ -97,23 +97,14 @@ end;
 
 // ---------------------------------------------------------------------------- codes
 
-function Reversed(Word, Width: Cardinal): Cardinal;
-begin
-  Result := 0;
-  while Width > 0 do
-  begin
-    Result := Result shl 1 or Word and 1;
-    Word := Word shr 1;
-    Dec(Width);
-  end;
-end;
-
-// Enters the word of a symbol at all places that begin with it.
+// Enters the word of a symbol, with its bits reversed, at all places that begin with it.
 procedure EnterWord(var Code: TCode; Word, Width, Symbol: Cardinal);
 var
-  Place: Cardinal;
+  Place, Bit: Cardinal;
 begin
-  Place := Reversed(Word, Width);
+  Place := 0;
+  for Bit := 0 to Width - 1 do
+    Place := Place shl 1 or Word shr Bit and 1;
   while Place < Cardinal(1) shl Code.Width do
   begin
     Code.Entries[Place] := Symbol shl 4 or Width;

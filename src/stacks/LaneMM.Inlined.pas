@@ -115,15 +115,6 @@ type
     Here: TUnit;
   end;
 
-// Returns a cursor at an offset of a section; at its end where it has no such offset.
-function CursorAt(const Section: TDwarfSection; Offset: NativeUInt): TDwarfCursor;
-begin
-  Result.Limit := Section.Start + Section.Size;
-  Result.Next := Result.Limit;
-  if Offset < Section.Size then
-    Result.Next := Section.Start + Offset;
-end;
-
 procedure Skip(var Cursor: TDwarfCursor; Size: NativeUInt);
 begin
   if Size < NativeUInt(Cursor.Limit - Cursor.Next) then
@@ -230,7 +221,7 @@ var
 begin
   Values := Default(TValues);
   Result := True;
-  Layout := CursorAt(Reading.Info^.Abbreviations,
+  Layout := DwarfCursorAt(Reading.Info^.Abbreviations,
     Attributes - Reading.Info^.Abbreviations.Start);
   while Result and ReadLayout(Layout, Kind, Value.Form, Constant) do
   begin
@@ -282,7 +273,7 @@ begin
       Result := Reading.Table^[Code].Attributes;
     Exit;
   end;
-  Cursor := CursorAt(Reading.Info^.Abbreviations,
+  Cursor := DwarfCursorAt(Reading.Info^.Abbreviations,
     Reading.Here.Abbreviations - Reading.Info^.Abbreviations.Start);
   while ReadAbbreviation(Reading, Cursor, Found, Abbreviation) do
     if Found = Code then
@@ -300,7 +291,7 @@ begin
   FillChar(Reading.Table^, SizeOf(TAbbreviations), 0);
   Reading.TableOf := Reading.Here.Abbreviations;
   Reading.HasInlined := False;
-  Cursor := CursorAt(Reading.Info^.Abbreviations,
+  Cursor := DwarfCursorAt(Reading.Info^.Abbreviations,
     Reading.Here.Abbreviations - Reading.Info^.Abbreviations.Start);
   while ReadAbbreviation(Reading, Cursor, Code, Abbreviation) do
     if Code < MostAbbreviations then
@@ -315,23 +306,17 @@ end;
 // Reads the header of the unit at All, and moves All past it. Returns False where there is none.
 function NextUnit(const Reading: TReading; var All: TDwarfCursor; out Found: TUnit): Boolean;
 const
-  LongestUnit = $FFFFFFF0; // above: the 64-bit format
   WithKinds = 5;
   Skeleton = 4;            // an eight-byte number follows the header; also in split units
   TypeUnit = 2;
 var
-  Length, Offset: NativeUInt;
+  Offset: NativeUInt;
   Kind: Cardinal;
 begin
   Found.Start := All.Next;
-  Length := DwarfReadFixed(All, 4);
-  Result := (Length > 0) and (Length < LongestUnit)
-    and (Length <= NativeUInt(All.Limit - All.Next));
+  Result := DwarfNextUnit(All, Found.Entries) and (Found.Entries.Next < Found.Entries.Limit);
   if not Result then
     Exit;
-  Found.Entries.Next := All.Next;
-  Found.Entries.Limit := All.Next + Length;
-  All.Next := Found.Entries.Limit;
   Found.Version := DwarfReadFixed(Found.Entries, 2);
   if Found.Version >= WithKinds then
   begin
@@ -350,7 +335,7 @@ begin
   end;
   if not (Found.Version in [2..WithKinds]) or not (Found.AddressSize in [4, 8]) then
     Found.Entries.Next := Found.Entries.Limit;
-  Found.Abbreviations := CursorAt(Reading.Info^.Abbreviations, Offset).Next;
+  Found.Abbreviations := DwarfCursorAt(Reading.Info^.Abbreviations, Offset).Next;
 end;
 
 // Reads the first entry of the unit Reading.Here, which leaves its cursor at the second one.
@@ -368,7 +353,7 @@ function EnterUnit(var Reading: TReading; Offset: NativeUInt): Boolean;
 var
   All, Last: TDwarfCursor;
 begin
-  All := CursorAt(Reading.Info^.Info, 0);
+  All := DwarfCursorAt(Reading.Info^.Info, 0);
   repeat // the lengths alone: there may be thousands
     Last := All;
     Skip(All, DwarfReadFixed(All, 4));
@@ -387,7 +372,7 @@ var
 begin
   if Value.Form = FormAddress then
     Exit(Value.Number);
-  Cursor := CursorAt(Reading.Info^.Addresses, Reading.Here.Values[atAddressBase].Number
+  Cursor := DwarfCursorAt(Reading.Info^.Addresses, Reading.Here.Values[atAddressBase].Number
     + Value.Number * Reading.Here.AddressSize);
   Result := DwarfReadFixed(Cursor, Reading.Here.AddressSize);
 end;
@@ -404,7 +389,7 @@ begin
     FormLineName: Result := DwarfNameAt(Reading.Info^.Lines.LineNames, Value.Number);
     FormNameIndex, FormNameIndex1..FormNameIndex4:
       begin
-        Cursor := CursorAt(Reading.Info^.NameOffsets, Reading.Here.Values[atNameBase].Number
+        Cursor := DwarfCursorAt(Reading.Info^.NameOffsets, Reading.Here.Values[atNameBase].Number
           + Value.Number * 4);
         if Cursor.Next < Cursor.Limit then
           Result := DwarfNameAt(Reading.Info^.Lines.Names, DwarfReadFixed(Cursor, 4));
@@ -429,7 +414,7 @@ begin
   else
     Exit(False);
   end;
-  Cursor := CursorAt(Reading.Info^.Info, Offset);
+  Cursor := DwarfCursorAt(Reading.Info^.Info, Offset);
   Attributes := FindAttributes(Reading, DwarfReadUnsigned(Cursor));
   Result := (Attributes <> nil) and ReadEntry(Reading, Cursor, Attributes, Values);
 end;
@@ -492,14 +477,14 @@ begin
   Offset := Values[atRanges].Number;
   if Values[atRanges].Form = FormRangeIndex then
   begin
-    Index := CursorAt(Reading.Info^.RangeLists, Reading.Here.Values[atRangeBase].Number
+    Index := DwarfCursorAt(Reading.Info^.RangeLists, Reading.Here.Values[atRangeBase].Number
       + Offset * 4);
     Offset := Reading.Here.Values[atRangeBase].Number + DwarfReadFixed(Index, 4);
   end;
   if Reading.Here.Version < 5 then
-    Ranges.Cursor := CursorAt(Reading.Info^.Ranges, Offset)
+    Ranges.Cursor := DwarfCursorAt(Reading.Info^.Ranges, Offset)
   else
-    Ranges.Cursor := CursorAt(Reading.Info^.RangeLists, Offset);
+    Ranges.Cursor := DwarfCursorAt(Reading.Info^.RangeLists, Offset);
 end;
 
 // Reads an entry of a list before version 5; returns False at its end.
@@ -686,7 +671,7 @@ begin
   Reading.Bias := Bias;
   Reading.Levels := Reading.Count * MostInlined;
   Reading.Steps := Info.Info.Size + Info.Ranges.Size + Info.RangeLists.Size;
-  All := CursorAt(Info.Info, 0);
+  All := DwarfCursorAt(Info.Info, 0);
   while NextUnit(Reading, All, Reading.Here) do
     if ReadFirst(Reading) and HasSymbols(Reading) then
     begin

@@ -63,8 +63,6 @@ function RegisterBit(Number: Cardinal): TRegisterSet; inline;
 function InstructionOpen: TInstruction;
 /// Notes the memory operand of an instruction.
 procedure InstructionAccess(var Item: TInstruction);
-/// Returns whether two operands are written in the same way.
-function OperandsAreSame(const A, B: TOperand): Boolean;
 
 implementation
 
@@ -87,12 +85,6 @@ procedure InstructionAccess(var Item: TInstruction);
 begin
   Item.HasOperand := True;
   Item.Parts := RegisterBit(Item.Operand.Base) or RegisterBit(Item.Operand.Index);
-end;
-
-function OperandsAreSame(const A, B: TOperand): Boolean;
-begin
-  Result := (A.Base = B.Base) and (A.Index = B.Index) and (A.Shift = B.Shift)
-    and (A.Offset = B.Offset);
 end;
 
 end.

@@ -205,27 +205,24 @@ begin
   Inc(Result, SizeOf(Cardinal));
 end;
 
-// Returns where the routine that Pc lies in begins, if it is a leaf.
-function A64Start(Pc: NativeUInt): NativeUInt;
-var
-  Found: TCodeScan;
-begin
-  Result := A64FrameFind(Pc);
-  if Result = 0 then
-    Exit(NearestEnd(Pc)); // no routine before has a frame
-  Scan(Result, Pc, Found);
-  if Found.LastEnd <> 0 then
-    Result := Found.LastEnd;
-end;
-
 // LeafFind for AArch64.
 function A64LeafFind(Pc, Return: NativeUInt; out Start: NativeUInt): Boolean;
+var
+  Found: TCodeScan;
 begin
   case CallBefore(Return, Start) of
     ckDirect: Result := NativeUInt(Pc - Start) < SearchBytes;
     ckIndirect:
       begin
-        Start := A64Start(Pc);
+        Start := A64FrameFind(Pc);
+        if Start = 0 then
+          Start := NearestEnd(Pc) // no routine before has a frame
+        else
+        begin
+          Scan(Start, Pc, Found);
+          if Found.LastEnd <> 0 then
+            Start := Found.LastEnd;
+        end;
         Result := True;
       end;
   else

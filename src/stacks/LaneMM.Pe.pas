@@ -1,4 +1,5 @@
-/// The executable files of Windows: their sections and the names of their routines.
+/// The executable files of Windows: their sections, the names of their routines, and on 64-bit
+/// Windows the table of routines and their frames that linkers write.
 //
 // Owns:       nothing; the caller maps the file.
 // Invariants: checks the offsets that it reads from a file against the file's size; names end
@@ -8,7 +9,8 @@
 //             and where the code of a unit with debug information begins and ends. Another routine
 //             of such a unit gets the name of the unit, or that of the routine before it, where
 //             LaneMM and System need no more; elsewhere none, as far as .pdata says.
-// Source:     Microsoft, PE Format: headers, section and symbol tables, .pdata.
+// Source:     Microsoft, PE Format: headers, section and symbol tables, .pdata; x64 exception
+//             handling: RUNTIME_FUNCTION, UNWIND_INFO, UNWIND_CODE.
 unit LaneMM.Pe;
 
 {$I ../LaneMM.inc}
@@ -16,7 +18,7 @@ unit LaneMM.Pe;
 interface
 
 uses
-  LaneMM.Symbols;
+  LaneMM.StacksState, LaneMM.Symbols;
 
 type
   /// A mapped file and its tables.
@@ -32,23 +34,39 @@ type
     SymbolCount: NativeUInt;  //< its entries
   end;
 
+  PRoutine = ^TRoutine;
+  /// An entry of the table of routines, which is sorted. Its numbers count from the start of the
+  /// module.
+  TRoutine = record
+    First: Cardinal;   //< const   start of its code
+    Limit: Cardinal;   //< const   end of its code
+    Frame: Cardinal;   //< const   what its prologue does
+  end;
+
 /// Reads the headers of a mapped file that was loaded to Base. Returns false if it is no executable
 /// file of Windows.
 function PeOpen(out Pe: TPeFile; Image: PByte; Size, Base: NativeUInt): Boolean;
 /// Returns a section of the file; false, and nothing, if it has none of this name.
 function PeFindSection(const Pe: TPeFile; const Name: ShortString; out Start: PByte;
   out Size: NativeUInt): Boolean;
-/// Returns where a loaded module of 64 bits has the table of its routines, see
-/// LaneMM.Routines; Size receives its bytes, 0 if there is none.
+/// Returns where a loaded module of 64 bits has the table of its routines; Size receives its bytes,
+/// 0 if there is none.
 function PeRoutines(const Pe: TPeFile; out Size: NativeUInt): NativeUInt;
 /// Sets the routines of the symbols that lie in the module. Offset holds the start of the routine
 /// meanwhile; it must be 0.
 procedure PeFindRoutines(const Pe: TPeFile; const Symbols: TSymbols);
+/// Returns the entry of a table of Size bytes whose code holds Offset; nil if none does.
+function RoutineAt(Table: PRoutine; Size, Offset: NativeUInt): PRoutine;
+/// Returns whether the table of this module has the routine that the call before Return lies in;
+/// Rule receives how to unwind it, behind its prologue.
+function RoutineRule(Return: NativeUInt; out Rule: TUnwindRule): Boolean;
 
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Text, LaneMM.Routines;
+  LaneMM.Bits, LaneMM.Text;
+
+{$I ../LaneMM.AfterUses.inc}
 
 const
   // Offsets in the file; those of the headers count from the signature `PE`.
@@ -184,21 +202,10 @@ end;
 
 // ---------------------------------------------------------------------------- sections
 
-// Returns the bytes of a section. In the file zeros fill it up, which a table must not have.
-function SectionBytes(const Pe: TPeFile; Entry: NativeUInt): NativeUInt;
-var
-  LoadedSize: NativeUInt;
-begin
-  Result := LongAt(Pe, Entry + SectionSize);
-  LoadedSize := LongAt(Pe, Entry + SectionLoadedSize); // 0: unknown
-  if (LoadedSize <> 0) and (LoadedSize < Result) then
-    Result := LoadedSize;
-end;
-
 function PeFindSection(const Pe: TPeFile; const Name: ShortString; out Start: PByte;
   out Size: NativeUInt): Boolean;
 var
-  Entry, Offset, Length: NativeUInt;
+  Entry, Offset, Length, LoadedSize: NativeUInt;
   Index: Cardinal;
 begin
   Result := False;
@@ -210,7 +217,11 @@ begin
     if TextIs(SectionName(Pe, Entry), Name) then
     begin
       Offset := LongAt(Pe, Entry + SectionOffset);
-      Length := SectionBytes(Pe, Entry);
+      // In the file zeros fill a section up, which a table must not have. 0: unknown.
+      LoadedSize := LongAt(Pe, Entry + SectionLoadedSize);
+      Length := LongAt(Pe, Entry + SectionSize);
+      if (LoadedSize <> 0) and (LoadedSize < Length) then
+        Length := LoadedSize;
       Result := Holds(Pe, Offset, Length);
       if not Result then
         Exit;
@@ -270,6 +281,25 @@ begin
     Inc(Result);
 end;
 
+function RoutineAt(Table: PRoutine; Size, Offset: NativeUInt): PRoutine;
+var
+  First, Limit, Middle: NativeUInt;
+begin
+  First := 0;
+  Limit := Size div SizeOf(TRoutine);
+  while First < Limit do
+  begin
+    Middle := (First + Limit) div 2;
+    if Table[Middle].Limit <= Offset then
+      First := Middle + 1
+    else
+      Limit := Middle;
+  end;
+  Result := @Table[First];
+  if (First >= Size div SizeOf(TRoutine)) or (Result^.First > Offset) then
+    Result := nil;
+end;
+
 // Takes back the names of routines that begin elsewhere.
 procedure DropWrongNames(const Pe: TPeFile; const Symbols: TSymbols);
 var
@@ -315,6 +345,119 @@ begin
     Inc(Index, 1 + Pe.Image[Entry + SymbolExtras]);
   end;
   DropWrongNames(Pe, Symbols);
+end;
+
+// ---------------------------------------------------------------------------- frames
+
+const
+  // Kinds of codes, and the words that each has; none: unknown.
+  Push = 0;
+  TakeMuch = 1;
+  Take = 2;
+  SetFrame = 3;
+  Save = 4;
+  CodeWords: array[0..15] of Byte = (1, 2, 1, 1, 2, 3, 0, 0, 2, 3, 0, 0, 0, 0, 0, 0);
+  // Bits of the first byte of a description, beside its version: another one follows.
+  IsChained = $20;
+  // The register of frame pointers, in the numbers of instructions.
+  FrameRegister = 5;
+  WordSize = 8;
+  // push rbp; mov rbp, rcx: how Free Pascal begins a block of `finally`.
+  BlockStart = $CD894855;
+
+type
+  PFrameInfo = ^TFrameInfo;
+  // The description of a prologue. Codes follow, that of its last instruction first.
+  TFrameInfo = record
+    Kind, Size, CodeCount, FramePointer: Byte;
+  end;
+  // The stack of a routine, from its stack pointer on, as far as the codes were read.
+  TFrameReader = record
+    Size: Cardinal;     // bytes that they take
+    SavedAt: Cardinal;  // where the caller's frame pointer lies
+    FrameAt: Cardinal;  // where its own frame pointer leads to
+    IsSaved, IsFramed: Boolean;
+  end;
+
+procedure ReadSaved(var Reader: TFrameReader; Register, At: Cardinal);
+begin
+  if Register <> FrameRegister then
+    Exit;
+  Reader.IsSaved := True;
+  Reader.SavedAt := At;
+end;
+
+// Reads a code; returns the words that it has, 0 for one that is not known.
+function ReadCode(Code: PWord; var Reader: TFrameReader): Cardinal;
+var
+  Kind, Operand: Cardinal;
+begin
+  Kind := Code^ shr 8 and 15;
+  Operand := Code^ shr 12;
+  Result := CodeWords[Kind];
+  case Kind of
+    Push:
+      begin
+        ReadSaved(Reader, Operand, Reader.Size);
+        Inc(Reader.Size, WordSize);
+      end;
+    TakeMuch:
+      begin
+        Inc(Result, Operand);
+        if Operand = 0 then
+          Inc(Reader.Size, Code[1] * WordSize)
+        else
+          Inc(Reader.Size, PCardinal(Code + 1)^);
+      end;
+    Take: Inc(Reader.Size, (Operand + 1) * WordSize);
+    SetFrame:
+      begin
+        Reader.IsFramed := True;
+        Reader.FrameAt := Reader.Size;
+      end;
+    Save: ReadSaved(Reader, Operand, Code[1] * WordSize);
+  end;
+end;
+
+// Reads the description of a prologue; returns false where it is not known, or has several parts.
+function ReadFrame(Info: PFrameInfo; out Reader: TFrameReader): Boolean;
+var
+  Code, Limit: PWord;
+  Words: Cardinal;
+begin
+  Reader := Default(TFrameReader);
+  Code := PWord(Info + 1);
+  Limit := Code + Info^.CodeCount;
+  Words := Ord(Info^.Kind and IsChained = 0);
+  while (Words <> 0) and (Code < Limit) do
+  begin
+    Words := ReadCode(Code, Reader);
+    Inc(Code, Words);
+  end;
+  Result := Words <> 0;
+end;
+
+function RoutineRule(Return: NativeUInt; out Rule: TUnwindRule): Boolean;
+var
+  Routine: PRoutine;
+  Reader: TFrameReader;
+begin
+  Rule := Default(TUnwindRule);
+  Routine := RoutineAt(Stacks.Routines, Stacks.RoutinesSize,
+    NativeUInt(Return - 1 - Stacks.Module));
+  Result := (Routine <> nil) and ReadFrame(PFrameInfo(Stacks.Module + Routine^.Frame), Reader);
+  if not Result then
+    Exit;
+  Rule.Start := Stacks.Module + Routine^.First;
+  Rule.Size := Reader.Size;
+  if Reader.IsSaved then
+    Rule.SavedFrame := Reader.Size - Reader.SavedAt;
+  // Right below the return address, where LaneMM.Unwind looks for it.
+  Rule.IsFramed := Reader.IsFramed and (Reader.Size = Reader.FrameAt + WordSize);
+  // A block of `finally` has the frame of its routine, whose caller is found. Its return address
+  // may lie in the system's handler of exceptions.
+  if PCardinal(Rule.Start)^ = BlockStart then
+    Rule := FramedRule;
 end;
 
 end.

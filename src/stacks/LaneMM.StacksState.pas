@@ -35,6 +35,13 @@ type
     Trust: TRuleTrust;    //< owner   which other stacks it holds for
   end;
 
+const
+  /// The rule of a routine with a frame pointer.
+  FramedRule: TUnwindRule = (Start: 0; Size: 0; SavedFrame: SizeOf(Pointer); IsFramed: True;
+    Trust: rtChecked);
+
+type
+
   /// The position of an unwind: a routine of the calling thread's stack.
   TUnwind = record
     Pc: NativeUInt;      //< owner   in the routine to unwind next
@@ -73,9 +80,8 @@ type
     Shown: Cardinal;          //< racy    most that reports show, without inner ones: the setting
     CodeFirst: NativeUInt;    //< const   start of this module's code
     CodeLimit: NativeUInt;    //< const   its end
-    Module: NativeUInt;       //< const   where this module was loaded to, if it has a table of its
-                              //  routines, see LaneMM.Routines
-    Routines: Pointer;        //< const   the table; nil: none
+    Module: NativeUInt;       //< const   where this module was loaded to
+    Routines: Pointer;        //< const   the table of its routines, see LaneMM.Pe; nil: none
     RoutinesSize: NativeUInt; //< const   its bytes
     ManagerCalls: NativeUInt; //< const   where the RTL keeps its memory-manager record; 0: unknown
     StepFrame: TStepCall;     //< const   unwinds a frame of any module, in lib/; its own frames are

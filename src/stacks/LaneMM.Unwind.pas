@@ -82,7 +82,7 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess, LaneMM.Rtl,
   LaneMM.CodeRanges, LaneMM.CallCode, LaneMM.A64Code, LaneMM.Instructions, LaneMM.Leaves,
-  LaneMM.Routines, LaneMM.Pe;
+  LaneMM.Pe;
 
 {$I ../LaneMM.AfterUses.inc}
 
@@ -638,15 +638,6 @@ begin
   SetMemoryManager(Manager);
 end;
 
-procedure FindRoutines(const Code: TOsMapping);
-var
-  Pe: TPeFile;
-begin
-  Stacks.Module := Code.First - Code.FileOffset;
-  if PeOpen(Pe, PByte(Stacks.Module), OsPageSize, Stacks.Module) then
-    Stacks.Routines := PRoutine(PeRoutines(Pe, Stacks.RoutinesSize));
-end;
-
 procedure StacksSetDepth(Count: Cardinal);
 begin
   Stacks.Depth := Count + InnerFrames;
@@ -656,14 +647,16 @@ end;
 procedure UnwindStart;
 var
   Mapping: TOsMapping;
+  Pe: TPeFile;
 begin
   StacksSetDepth(DefaultFrames);
   if not OsFindRegion(NativeUInt(@UnwindStart), Mapping) then
     Exit;
   Stacks.CodeFirst := Mapping.First + CodeMargin;
   Stacks.CodeLimit := Mapping.Limit - CodeMargin;
-  if OsTablesRoutines then
-    FindRoutines(Mapping);
+  Stacks.Module := Mapping.First - Mapping.FileOffset;
+  if OsTablesRoutines and PeOpen(Pe, PByte(Stacks.Module), OsPageSize, Stacks.Module) then
+    Stacks.Routines := PRoutine(PeRoutines(Pe, Stacks.RoutinesSize));
   FindManagerCalls;
 end;
 

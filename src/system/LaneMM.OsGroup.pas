@@ -28,6 +28,17 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os;
 
+// Takes a limit into Memory if Used is nearer to it. By thousandths: the product of two sizes would
+// not fit.
+procedure SeeLimit(Limit, Used: UInt64; var Memory: TGroupMemory);
+begin
+  if (Memory.Limit <> 0)
+    and (Used div (Limit div 1000 + 1) <= Memory.Used div (Memory.Limit div 1000 + 1)) then
+    Exit;
+  Memory.Limit := Limit;
+  Memory.Used := Used;
+end;
+
 {$if defined(LINUX)}
   {$I LaneMM.OsGroup.Linux.inc}
 {$else}

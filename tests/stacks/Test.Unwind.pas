@@ -1,4 +1,4 @@
-/// Tests of LaneMM.Unwind, LaneMM.Routines, LaneMM.Symbols, LaneMM.Elf and LaneMM.CallSites.
+/// Tests of LaneMM.Unwind, LaneMM.Pe, LaneMM.Symbols, LaneMM.Elf and LaneMM.CallSites.
 unit Test.Unwind;
 
 {$mode delphi}{$H+}
@@ -58,7 +58,7 @@ implementation
 uses
   SysUtils, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsFiles,
   LaneMM.Threads, LaneMM.Text, LaneMM.SettingsState, LaneMM.StacksState, LaneMM.BacktraceText,
-  LaneMM.Symbols, LaneMM.Routines, LaneMM.Pe, LaneMM.CallSites;
+  LaneMM.Symbols, LaneMM.Pe, LaneMM.CallSites;
 
 procedure TUnwindTests.TakeHere;
 begin

@@ -21,7 +21,7 @@ uses
 const
   // Routines in an interface that only tests use: a root folder to read from, a name to compare, a date; or
   // lanemm: the place of a block by copies of its records, the symbols of a file, words that point into blocks.
-  TestRoutines = '^(OsCpuQuotaIn|OsPathStart|MessageName|DebugPlaceIn|ElfResolveIn|HeadAddTime|RetainersSee(Node)?|Shelve(Span|Heap|End))$';
+  TestRoutines = '^(OsCpuQuotaIn|OsPathStart|MessageName|DebugPlaceIn|ElfResolveIn|HeadAddTime|RetainersSee(Node)?|RoutineAt|Shelve(Span|Heap|End))$';
   // Routines in an interface that an inline routine of the same unit calls.
   InlineParts = '^(Fence|ArenaSpanSlow|BlockSpanOfSlice|Debug(PlaceFinish|Thread|Stack|Number)Slow)$';
   // What users of LaneMM name; nothing in the repository has to.
