@@ -323,7 +323,7 @@ const
   Dismissed = 4;
   Over = 5;
 
-  // Calls between two reads of the clock.
+  // Calls between two reads of the clock; frees before current spans are retired.
   ClockInterval = 16;
   // Another thread may have read the clock later and written LookedMs before; in ms.
   ClockSlack = 1000;
@@ -455,7 +455,7 @@ begin
     Result := Process.Abandoned;
 end;
 
-// Counts one call; returns true for one in ClockInterval.
+// Counts one call down; returns true, and begins again, where none was left.
 function IsOver(var Due: Word): Boolean;
 begin
   Result := Due = 0;
