@@ -129,6 +129,8 @@ end;
 
 // Keeps or releases the run of a large block whose life has ended; Heap may be nil.
 procedure LargeBlockEnded(Heap: PHeap; Span: PSpan);
+var
+  SliceCount: NativeUInt;
 begin
   if ltRegion in Span^.Traits then
     RegionHeapFreed(Span)
@@ -136,8 +138,9 @@ begin
     PurgeRequest // the sweep releases the run if the thread does not need it
   else
   begin
+    SliceCount := Span^.SliceCount;
     LargeRelease(Span);
-    PurgeNotify;
+    PurgeNotifyOfLarge(SliceCount);
   end;
 end;
 

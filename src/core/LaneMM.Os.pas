@@ -165,6 +165,8 @@ function OsIsMapped(P: Pointer): Boolean;
 procedure OsMemory(out MostBytes: NativeUInt; out ChargesUntouched: Boolean);
 /// Returns a coarse monotonic time in milliseconds; wraps after 49 days.
 function OsNowMs: Cardinal;
+/// Returns whether OsNowMs makes no system call: it takes some 5 ns then.
+function OsClockIsCheap: Boolean;
 /// Returns the number of CPUs that this process may use, at least 1.
 function OsCpuCount: Cardinal;
 /// Parks the thread while the low 32 bits of Word are Expected; may return early.

@@ -30,6 +30,8 @@ procedure PurgeTick;
 /// PurgeTick for FreeMem: leaves the work to other threads. In a program without the thread library
 /// the caller does the work.
 procedure PurgeNotify;
+/// PurgeNotify after a large block has left this many slices.
+procedure PurgeNotifyOfLarge(SliceCount: NativeUInt);
 /// Requests a sweep; PurgeNotify if none was requested yet.
 procedure PurgeRequest;
 /// PurgeRequest in a process that is large enough for a thread that purges.
@@ -323,7 +325,8 @@ const
   Dismissed = 4;
   Over = 5;
 
-  // Calls between two reads of the clock; frees before current spans are retired.
+  // Calls between two reads of a clock that costs a system call; frees before current spans are
+  // retired. The free of a large block of PurgeStartSlices counts as many.
   ClockInterval = 16;
   // Another thread may have read the clock later and written LookedMs before; in ms.
   ClockSlack = 1000;
@@ -471,15 +474,18 @@ procedure Look;
 var
   Now: Cardinal;
   UnseenMs: Int64;
+  IsDue: Boolean;
 begin
   Now := OsNowMs;
   UnseenMs := Int64(Cardinal(Now - Process.LookedMs + ClockSlack)) - ClockSlack;
+  IsDue := UnseenMs >= Process.PurgeDelayMs;
+  if IsDue then
+    Process.LookedMs := Now; // first: other threads that come meanwhile are early
   // A request during a sweep is for the next one.
-  if (Process.SweepNext <> nil) or (UnseenMs >= Process.PurgeDelayMs) and SweepTake then
+  if (Process.SweepNext <> nil) or IsDue and SweepTake then
     SweepSome;
-  if UnseenMs < Process.PurgeDelayMs then
+  if not IsDue then
     Exit;
-  Process.LookedMs := Now;
   CallHook(Hooks.Box);
   CallHook(Hooks.Pressure);
   ShelveSome;
@@ -499,7 +505,7 @@ begin
   Heap := CountingHeap;
   if Heap <> nil then
     Heap^.FreesDue := ClockInterval;
-  if (Heap = nil) or IsOver(Heap^.ClockDue) then
+  if (Heap = nil) or OsClockIsCheap or IsOver(Heap^.ClockDue) then
     Look;
 end;
 
@@ -524,6 +530,16 @@ begin
     Look
   else if (Heap = OsThreadHeap) and (ShardsWarmSlices >= PurgeStartSlices) then
     LookAtNextCall(Heap);
+end;
+
+procedure PurgeNotifyOfLarge(SliceCount: NativeUInt);
+var
+  Heap: PHeap;
+begin
+  Heap := CountingHeap;
+  if (Heap <> nil) and (SliceCount >= PurgeStartSlices) then
+    Heap^.FreesDue := 0;
+  PurgeNotify;
 end;
 
 procedure PurgeRequest;

@@ -23,6 +23,8 @@ type
     procedure CheckCallAfterARest;
     procedure CheckCallAfterAMonth;
     procedure CheckCallAtOnce;
+    procedure CheckEachSlowCall;
+    procedure CheckLargeFree;
     procedure CheckMainThreadEnds;
   published
     procedure QuietProgramGivesLargeBlocksBack;
@@ -33,6 +35,8 @@ type
     procedure MemoryInUseStays;
     {$ifdef UNIX}
     procedure FirstCallAfterARestGivesABurstBack;
+    procedure EachSlowCallReadsAClockThatIsCheap;
+    procedure FirstCallAfterOneLargeFreeAndARestGivesItBack;
     procedure ClockThatHasWrappedGivesABurstBack;
     procedure CallRightAfterABurstKeepsItWarm;
     procedure MainThreadThatEndsLeavesNoPurgeThread;
@@ -261,6 +265,38 @@ begin
   AtLeast(BurstBytes * 9 div 10, WarmBytes, 'warm bytes after the call');
 end;
 
+// The calls of the burst itself have left a count of calls that do not read a clock of the kernel's.
+procedure TPurgeTests.CheckEachSlowCall;
+begin
+  FreeABurst;
+  OsThreadHeap^.ClockDue := 10;
+  Process.LookedMs := OsNowMs - Process.PurgeDelayMs * 4;
+  PurgeTick;
+  if OsClockIsCheap then
+    Same(0, WarmBytes, 'warm bytes after the call')
+  else
+    Same(9, OsThreadHeap^.ClockDue, 'calls until one reads the clock');
+end;
+
+procedure TPurgeTests.CheckLargeFree;
+const
+  LargeSize = 5 * 1024 * 1024;
+var
+  Small, P: Pointer;
+begin
+  LockRecover; // which sets PurgeState
+  StoreRelease(Process.PurgeState, Refused);
+  Process.HasThreads := True;
+  GetMem(Small, BlockSize);
+  GetMem(P, LargeSize);
+  FillChar(P^, LargeSize, 1);
+  FreeMem(P);
+  Process.LookedMs := OsNowMs - Process.PurgeDelayMs * 4;
+  FreeMem(GetMem(BlockSize));
+  Same(0, WarmBytes, 'warm bytes after a call of a class in use');
+  FreeMem(Small);
+end;
+
 // In a child process the thread that forked is the main thread. A build without assembler has no
 // purge thread.
 procedure TPurgeTests.CheckMainThreadEnds;
@@ -291,6 +327,16 @@ end;
 procedure TPurgeTests.MainThreadThatEndsLeavesNoPurgeThread;
 begin
   Same(0, RunInChild(CheckMainThreadEnds), 'exit code of the child');
+end;
+
+procedure TPurgeTests.EachSlowCallReadsAClockThatIsCheap;
+begin
+  Same(0, RunInChild(CheckEachSlowCall), 'exit code of the child');
+end;
+
+procedure TPurgeTests.FirstCallAfterOneLargeFreeAndARestGivesItBack;
+begin
+  Same(0, RunInChild(CheckLargeFree), 'exit code of the child');
 end;
 
 procedure TPurgeTests.FirstCallAfterARestGivesABurstBack;
