@@ -625,7 +625,7 @@ end;
 // Returns whether the end is to say that nothing was found, if so.
 function SaysClean: Boolean;
 begin
-  Result := Settings.SaysClean and LockHasRecovered and not IsSet(opQuiet)
+  Result := Settings.SaysClean and LockHasRecovered and not DebugLockMayBeOwn and not IsSet(opQuiet)
     and (IsSet(opLeaks) or IsSet(opDebug)) and (etScreen in Report.Rules[evLeaks].Targets)
     and WatchIsInstalled and (LoadAcquire(Report.DamageCount) = 0);
 end;

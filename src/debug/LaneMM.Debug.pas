@@ -86,6 +86,7 @@ type
     Frame: NativeUInt;     // frame pointer of the memory manager's entry
     Shift: Byte;           // its alignment, see TDebugBlock.AlignShift
     IsGuarded: Boolean;    // it gets guard pages if it can have them
+    Thread: PDebugThread;  // the calling thread's record; may be nil
   end;
 
 // ---------------------------------------------------------------------------- contents
@@ -167,15 +168,31 @@ begin
 end;
 
 // Takes a block with guard pages, if it gets them, or without. Returns False without memory.
-function TakeSlow(Thread: PDebugThread; const Request: TRequest; out Place: TDebugPlace): Boolean;
+function TakeSlow(const Request: TRequest; out Place: TDebugPlace): Boolean;
+var
+  Cache: PDebugCache;
+  Empty: PSpan;
 begin
+  Cache := CacheOf(Request.Thread);
   Result := Request.IsGuarded and DebugBlockTakeGuarded(Request.Size, Place)
-    or DebugBlockTake(CacheOf(Thread), Request.Capacity + Request.Unused, Place);
+    or DebugBlockTake(Cache, Request.Capacity + Request.Unused, Place);
   if Result then
     Exit;
-  ReleaseSpans(QuarantineEmpty(CacheOf(Thread)));
+  Empty := QuarantineEmpty(Cache);
+  DebugThreadLeave(Request.Thread); // reports call the program
+  ReleaseSpans(Empty);
   ProcessTrim;
-  Result := DebugBlockTake(CacheOf(Thread), Request.Size + Request.Unused, Place);
+  DebugThreadEnter(Request.Thread);
+  Result := DebugBlockTake(Cache, Request.Size + Request.Unused, Place);
+end;
+
+function Take(const Request: TRequest; out Place: TDebugPlace): Boolean; inline;
+begin
+  DebugThreadEnter(Request.Thread);
+  Result := not Request.IsGuarded
+    and DebugBlockTake(CacheOf(Request.Thread), Request.Capacity + Request.Unused, Place)
+    or TakeSlow(Request, Place);
+  DebugThreadLeave(Request.Thread);
 end;
 
 procedure SetAllGuards(var Place: TDebugPlace; const Request: TRequest);
@@ -209,11 +226,9 @@ var
   Thread: PDebugThread;
   Block: PDebugBlock;
 begin
-  Thread := DebugThread;
-  if Request.IsGuarded
-    or not DebugBlockTake(CacheOf(Thread), Request.Capacity + Request.Unused, Place) then
-    if not TakeSlow(Thread, Request, Place) then
-      Exit(nil);
+  if not Take(Request, Place) then
+    Exit(nil);
+  Thread := Request.Thread;
   SetGuards(Place, Request);
   Heap := OsThreadHeap;
   Block := Place.Block;
@@ -250,6 +265,14 @@ begin
     Request.Unused := DebugAlignmentSize(Shift);
   Request.Shift := Shift;
   Request.IsGuarded := (Settings.Values[opGuard] = GuardPages) and (Request.Unused < OsPageSize);
+  Request.Thread := DebugThread;
+end;
+
+// Allocates a block that is no debug block, for the handler of a signal that has interrupted a call
+// of debug mode.
+function GetPlain(Size: NativeUInt; Shift: Byte): Pointer;
+begin
+  Result := AlignedGet(NativeUInt(1) shl Shift, Size);
 end;
 
 // Allocates a block that is filled as new ones are; nil without memory.
@@ -259,6 +282,8 @@ var
   Place: TDebugPlace;
 begin
   RequestOpen(Request, Size, Capacity, Shift);
+  if DebugThreadIsInside(Request.Thread) then
+    Exit(GetPlain(Size, Shift));
   Request.Frame := Frame;
   Result := TakeBlock(Request, Place);
   if Result = nil then
@@ -274,6 +299,13 @@ var
   Place: TDebugPlace;
 begin
   RequestOpen(Request, Size, Size, Debug.AlignShift);
+  if DebugThreadIsInside(Request.Thread) then
+  begin
+    Result := GetPlain(Size, Debug.AlignShift);
+    if Result <> nil then
+      PatternZero(Result, Size);
+    Exit;
+  end;
   Request.Frame := Frame;
   Result := TakeBlock(Request, Place);
   if Result = nil then
@@ -330,6 +362,8 @@ begin
   if not DebugFits(Size, Shift) then
     Exit(nil);
   RequestOpen(Request, Size, Size, Shift);
+  if DebugThreadIsInside(Request.Thread) then
+    Exit(nil);
   Request.Frame := NativeUInt(get_frame);
   Request.IsGuarded := Request.Unused < OsPageSize;
   Result := TakeBlock(Request, Place);
@@ -422,10 +456,10 @@ begin
   DebugBlockClose(Place);
 end;
 
-// Overwrites the contents of a freed block, or makes them inaccessible.
-procedure SpoilContents(const Place: TDebugPlace; Size: NativeUInt); inline;
+// Overwrites the contents of a freed block, or makes them inaccessible if it may.
+procedure SpoilContents(const Place: TDebugPlace; Size: NativeUInt; MayClose: Boolean); inline;
 begin
-  if Place.IsClosable and CloseFreed(Place, Size) then
+  if Place.IsClosable and MayClose and CloseFreed(Place, Size) then
     Exit;
   if Size <= WholeSize then
     PatternFill(Place.Data, Size, Debug.FreeFill)
@@ -457,6 +491,7 @@ var
   Place: TDebugPlace;
   Block: PDebugBlock;
   Stack: Cardinal;
+  IsInside: Boolean;
   Empty: PSpan;
 begin
   if not DebugSlotFind(P, Place) then
@@ -480,9 +515,14 @@ begin
   Block^.FreeStack := Stack;
   DebugBlockSeal(Block);
   TellFree(Block);
-  SpoilContents(Place, Result);
+  IsInside := DebugThreadIsInside(Thread);
+  SpoilContents(Place, Result, not IsInside);
   DebugBlockSettle(Block, dsFreed);
+  if IsInside then
+    Exit; // the handler of a signal interrupted a call: no thread gets the block again
+  DebugThreadEnter(Thread);
   Empty := QuarantineAdd(CacheOf(Thread), Place);
+  DebugThreadLeave(Thread);
   if Empty <> nil then
     ReleaseSpans(Empty);
 end;
@@ -677,48 +717,6 @@ begin
   Result := BlockInUse(P) <> nil;
 end;
 
-// Reads the record of a block in use; False when it is not in use, or no longer.
-function DescribeInUse(Block: PDebugBlock; out Info: TBlockInfo): Boolean;
-var
-  Seen: TAtomicWord;
-  Place: TDebugPlace;
-begin
-  // Acquire: State before the record. Pairs with DebugBlockSettle.
-  Seen := LoadAcquire(Block^.State);
-  DebugBlockPlace(Block, Place);
-  if (DebugStateOf(Seen) <> dsInUse) or not DebugPlaceIsOpen(Place) then
-    Exit(False);
-  Info.Address := Place.Data;
-  Info.UsableSize := Block^.Size;
-  Info.RequestedSize := Block^.Size;
-  Info.Kind := skDebug;
-  Info.Number := Block^.Number;
-  Info.Thread := Block^.AllocThread;
-  Info.Stack := Block^.AllocStack;
-  Info.Group := Block^.Group;
-  // Full barrier: the record was read in this state. Pairs with DebugBlockChange.
-  Result := (FetchAdd(Block^.State, 0) = Seen) and DebugBlockIsSealed(Block);
-end;
-
-procedure VisitBlocks(Span: PSpan; Visitor: TBlockVisitor; Context: Pointer);
-var
-  Index: NativeInt;
-  Info: TBlockInfo;
-begin
-  for Index := 0 to NativeInt(DebugBlockCount(Span)) - 1 do
-    if DescribeInUse(DebugBlockAt(Span, Index), Info) then
-      Visitor(Info, Context);
-end;
-
-function FindBlock(Span: PSpan; P: Pointer; out Info: TBlockInfo): Boolean;
-var
-  Block: PDebugBlock;
-begin
-  Block := DebugBlockOf(P);
-  Result := (Block <> nil) and DescribeInUse(Block, Info) and ((P = Info.Address) // of any size
-    or (NativeUInt(NativeUInt(P) - NativeUInt(Info.Address)) < Info.UsableSize));
-end;
-
 function DebugCheckHeap: NativeUInt;
 begin
   Result := DebugCheckAll(FindingReport);
@@ -754,7 +752,8 @@ end;
 procedure DebugApply;
 begin
   Debug.NewFill := Settings.Values[opFill];
-  ReleaseSpans(QuarantineLimit(Settings.Values[opQuarantine]));
+  if not DebugLockMayBeOwn then // else the next change of settings applies it
+    ReleaseSpans(QuarantineLimit(Settings.Values[opQuarantine]));
 end;
 
 function DebugStart: Boolean;
@@ -771,8 +770,8 @@ begin
   Debug.FreeFill := Settings.Values[opFreeFill];
   FreedObjectsStart;
   Hooks.InvalidPointer := ReportInvalid;
-  Hooks.DebugVisit := VisitBlocks;
-  Hooks.DebugFind := FindBlock;
+  Hooks.DebugVisit := DebugVisitBlocks;
+  Hooks.DebugFind := DebugFindBlock;
   Hooks.DebugResize := ResizeDebug;
   Hooks.DebugSize := UsableSize;
   Hooks.DebugOwns := Owns;

@@ -42,8 +42,9 @@ procedure DebugBlocksRecover;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Arena,
-  LaneMM.Shards, LaneMM.Walk, LaneMM.DebugRecords, LaneMM.GuardPages, LaneMM.Parcels;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena,
+  LaneMM.Shards, LaneMM.Walk, LaneMM.DebugRecords, LaneMM.DebugThreads, LaneMM.GuardPages,
+  LaneMM.Parcels;
 
 const
   // Maximum number of spans of freed guarded blocks that are kept for the next ones.
@@ -180,7 +181,7 @@ procedure Refill(var Cache: TDebugCache; SizeClass: Cardinal);
 var
   Parcel: PParcel;
 begin
-  LockEnter(Debug.Lock);
+  DebugLockEnter;
   ParcelDrop(Cache.Ready[SizeClass]);
   Parcel := TakeKeptParcel(SizeClass);
   if Parcel = nil then
@@ -190,7 +191,7 @@ begin
       Fill(Parcel, SizeClass);
   end;
   Cache.Ready[SizeClass] := Parcel;
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
 end;
 
 // Takes slices for Size bytes; nil also for a size that the system cannot back: see LargeIsPossible
@@ -210,12 +211,12 @@ begin
   Span := TakeSlices(Size + OsGranule + GuardSize);
   if Span = nil then
     Exit(nil);
-  LockEnter(Debug.Lock);
+  DebugLockEnter;
   DebugSpanFormat(Span, SingleClass, 1,
     Span^.SliceCount shl SliceShift - OsGranule + FrontGuardSize);
   Span^.IsCurrent := True;
   Result := TakeFrom(Span);
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
 end;
 
 // Takes a block without a cache, or where it has none of its class.
@@ -235,9 +236,9 @@ begin
     if ParcelGet(Cache^.Ready[SizeClass], Place) then
       Exit(True);
   end;
-  LockEnter(Debug.Lock);
+  DebugLockEnter;
   Block := TakeLocked(SizeClass);
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
   Result := SlotOf(Block, Place);
 end;
 
@@ -268,9 +269,9 @@ end;
 procedure Release(Span: PSpan);
 begin
   // Under the lock: a check that holds it finds the blocks of the span, or another kind of span.
-  LockEnter(Debug.Lock);
+  DebugLockEnter;
   Span^.Kind := skReleased;
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
   ShardsRelease(Span);
 end;
 
@@ -289,21 +290,21 @@ begin
   Result := nil;
   if GuardedSlices(Size) > GuardedSlices(1) then
     Exit;
-  LockEnter(Debug.Lock);
+  DebugLockEnter;
   Result := Debug.KeptSpans;
   if Result <> nil then
   begin
     Debug.KeptSpans := Result^.Next;
     Dec(Debug.KeptCount);
   end;
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
 end;
 
 // Keeps the span of a guarded block, its contents and the page behind them inaccessible, for the
 // next one; returns False if it is too long, or there are enough.
 function KeepSpan(Span: PSpan): Boolean;
 begin
-  LockEnter(Debug.Lock);
+  DebugLockEnter;
   Result := (Span^.SliceCount = GuardedSlices(1)) and (Debug.KeptCount < MostKept);
   if Result then
   begin
@@ -311,7 +312,7 @@ begin
     Debug.KeptSpans := Span;
     Inc(Debug.KeptCount);
   end;
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
 end;
 
 // Takes the block of such a span. It was checked when its span was kept.
@@ -320,9 +321,9 @@ begin
   if not DebugBlockOpen(Span) then
     Exit(nil); // pages that stay inaccessible cannot be used again
   Span^.IsZero := False;
-  LockEnter(Debug.Lock);
+  DebugLockEnter;
   Result := TakeFrom(Span);
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
   DebugBlockBegin(Result);
   // Only now: in the state dsFreed the block's old size would seem too large to a check.
   Span^.BlockSize := Size;
@@ -347,11 +348,11 @@ begin
     FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
     Exit;
   end;
-  LockEnter(Debug.Lock);
+  DebugLockEnter;
   DebugSpanFormat(Span, GuardedClass, 1, Size);
   Span^.IsCurrent := True;
   Result := TakeFrom(Span);
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
   if GuardPagesForbid(DebugLastPage(Span), OsGranule) then
     Exit;
   ReleaseGuarded(Span);

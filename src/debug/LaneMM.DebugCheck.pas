@@ -1,4 +1,4 @@
-/// Detects damage of debug blocks: in one block, in all.
+/// Reads debug blocks that others may change: their damage, and who they are.
 //
 // Owns:       nothing.
 // Invariants: no false positives, also while other threads allocate, free and write. A check
@@ -12,7 +12,8 @@ unit LaneMM.DebugCheck;
 interface
 
 uses
-  LaneMM.Hooks, LaneMM.ReportState, LaneMM.Messages, LaneMM.DebugState, LaneMM.DebugSpans;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.ReportState, LaneMM.Messages, LaneMM.DebugState,
+  LaneMM.DebugSpans;
 
 const
   /// Maximum number of damaged ranges that a report lists.
@@ -83,12 +84,16 @@ function DebugFreedIsWhole(const Place: TDebugPlace): Boolean;
 function DebugCheckBlock(Block: PDebugBlock; Call: TFindingCall): NativeUInt;
 /// Checks all blocks. Returns the number of damaged blocks that were not reported before.
 function DebugCheckAll(Call: TFindingCall): NativeUInt;
+/// Hooks.DebugVisit: calls Visitor for each block in use of a span.
+procedure DebugVisitBlocks(Span: PSpan; Visitor: TBlockVisitor; Context: Pointer);
+/// Hooks.DebugFind: returns whether P lies in a block in use of the span; Info is that block.
+function DebugFindBlock(Span: PSpan; P: Pointer; out Info: TBlockInfo): Boolean;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Walk,
-  LaneMM.DebugRecords, LaneMM.GuardPages, LaneMM.Patterns;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Walk,
+  LaneMM.DebugRecords, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.Patterns;
 
 type
   // A range of bytes that should all have one value.
@@ -401,14 +406,14 @@ end;
 function FindInSpan(Span: PSpan; var Index: Cardinal; var Scan: TScan): Boolean;
 begin
   Result := False;
-  LockEnter(Debug.Lock);
+  DebugLockEnter;
   if Span^.Kind = skDebug then
     while not Result and (Index < DebugBlockCount(Span)) do
     begin
       Result := FindDamage(DebugBlockAt(Span, Index), Scan);
       Inc(Index);
     end;
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
 end;
 
 procedure ReportAll(var Scan: TScan);
@@ -427,9 +432,11 @@ var
 begin
   Scan.Call := Call;
   Scan.DamagedCount := 0;
-  LockEnter(Debug.Lock);
+  if DebugLockMayBeOwn then
+    Exit(0);
+  DebugLockEnter;
   IsDamaged := FindDamage(Block, Scan);
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
   if IsDamaged then
     ReportAll(Scan);
   Result := Scan.DamagedCount;
@@ -452,8 +459,52 @@ var
 begin
   Scan.Call := Call;
   Scan.DamagedCount := 0;
+  if DebugLockMayBeOwn then
+    Exit(0);
   WalkSpans(ScanSpan, @Scan);
   Result := Scan.DamagedCount;
+end;
+
+// Reads the record of a block in use; False when it is not in use, or no longer.
+function DescribeInUse(Block: PDebugBlock; out Info: TBlockInfo): Boolean;
+var
+  Seen: TAtomicWord;
+  Place: TDebugPlace;
+begin
+  // Acquire: State before the record. Pairs with DebugBlockSettle.
+  Seen := LoadAcquire(Block^.State);
+  DebugBlockPlace(Block, Place);
+  if (DebugStateOf(Seen) <> dsInUse) or not DebugPlaceIsOpen(Place) then
+    Exit(False);
+  Info.Address := Place.Data;
+  Info.UsableSize := Block^.Size;
+  Info.RequestedSize := Block^.Size;
+  Info.Kind := skDebug;
+  Info.Number := Block^.Number;
+  Info.Thread := Block^.AllocThread;
+  Info.Stack := Block^.AllocStack;
+  Info.Group := Block^.Group;
+  // Full barrier: the record was read in this state. Pairs with DebugBlockChange.
+  Result := (FetchAdd(Block^.State, 0) = Seen) and DebugBlockIsSealed(Block);
+end;
+
+procedure DebugVisitBlocks(Span: PSpan; Visitor: TBlockVisitor; Context: Pointer);
+var
+  Index: NativeInt;
+  Info: TBlockInfo;
+begin
+  for Index := 0 to NativeInt(DebugBlockCount(Span)) - 1 do
+    if DescribeInUse(DebugBlockAt(Span, Index), Info) then
+      Visitor(Info, Context);
+end;
+
+function DebugFindBlock(Span: PSpan; P: Pointer; out Info: TBlockInfo): Boolean;
+var
+  Block: PDebugBlock;
+begin
+  Block := DebugBlockOf(P);
+  Result := (Block <> nil) and DescribeInUse(Block, Info) and ((P = Info.Address) // of any size
+    or (NativeUInt(NativeUInt(P) - NativeUInt(Info.Address)) < Info.UsableSize));
 end;
 
 end.

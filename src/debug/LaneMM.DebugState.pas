@@ -132,6 +132,7 @@ type
     IsLogging: Boolean;         //< racy    see LaneMM.AllocationLog; an old value applies to one
                                 //  event more
     Lock: TLock;                //< shared  guards Spans, Ready, Quarantine
+    Holder: Pointer;            //< lock Debug  the TDebugThread of the thread that has Lock, or nil
     Spans: array[0..SizeClassCount - 1] of PSpan; //< lock Debug  spans with a free block, by class
     SpanSlices: NativeUInt;     //< lock Debug  slices of such spans that were ever taken
     KeptSpans: PSpan;           //< lock Debug  spans of freed guarded blocks, linked through Next

@@ -2,6 +2,8 @@
 //
 // Owns:       THeap.DebugThread and the TDebugThread at it, which stays with the THeap: the next
 //             thread that uses this THeap continues with it. Debug.LastNumber.
+// Invariants: a thread whose Inside is not 0 takes Debug.Lock no second time, and leaves its Blocks
+//             as they are: a handler of a signal has interrupted a call.
 // Callers:    the thread itself. Thread may be nil: the thread has no such record.
 unit LaneMM.DebugThreads;
 
@@ -26,6 +28,7 @@ type
   /// The record of a thread; all zero at first.
   TDebugThread = record
     Blocks: TDebugCache;      //< owner   free and freed blocks
+    Inside: NativeUInt;       //< owner   open calls that change Blocks or have Debug.Lock
     Stacks: TUnwindCache;     //< owner   frames of earlier unwinds
     NextNumber: NativeUInt;   //< owner   number of its next allocation
     NumberLimit: NativeUInt;  //< owner   end of its reserved numbers
@@ -47,6 +50,18 @@ var
 function DebugThread: PDebugThread; inline;
 /// DebugThread where OsThreadHeap has no such record.
 function DebugThreadSlow: PDebugThread;
+/// Begins a call that changes Blocks, or takes Debug.Lock.
+procedure DebugThreadEnter(Thread: PDebugThread); inline;
+/// Ends it.
+procedure DebugThreadLeave(Thread: PDebugThread); inline;
+/// Returns whether the thread is in such a call: then it is one of a signal's handler that asks.
+function DebugThreadIsInside(Thread: PDebugThread): Boolean; inline;
+/// Takes Debug.Lock, which is not DebugLockMayBeOwn.
+procedure DebugLockEnter;
+/// Releases it.
+procedure DebugLockLeave;
+/// Returns whether the calling thread may have Debug.Lock: the handler of a signal asks.
+function DebugLockMayBeOwn: Boolean;
 /// Returns the number of a backtrace that begins at the caller of the routine with the frame
 /// pointer Frame; 0 when it cannot be kept in the table. Heap is OsThreadHeap after DebugThread.
 function DebugStack(Heap: PHeap; Thread: PDebugThread; Frame: NativeUInt): Cardinal; inline;
@@ -135,6 +150,59 @@ begin
     Result := DebugThreadSlow
   else
     Result := Heap^.DebugThread;
+end;
+
+procedure DebugThreadEnter(Thread: PDebugThread);
+begin
+  if Thread <> nil then
+    Inc(Thread^.Inside);
+end;
+
+procedure DebugThreadLeave(Thread: PDebugThread);
+begin
+  if Thread <> nil then
+    Dec(Thread^.Inside);
+end;
+
+function DebugThreadIsInside(Thread: PDebugThread): Boolean;
+begin
+  Result := (Thread <> nil) and (Thread^.Inside <> 0);
+end;
+
+// Returns the record of the calling thread if it has one. A thread of LaneMM's own has none: where
+// there is no thread library it would find that of the main thread.
+function KnownThread: PDebugThread;
+var
+  Heap: PHeap;
+begin
+  Result := nil;
+  Heap := OsThreadHeap;
+  if (Heap <> nil) and (Process.HasThreads or OsThreadIsMain) then
+    Result := Heap^.DebugThread;
+end;
+
+procedure DebugLockEnter;
+var
+  Thread: PDebugThread;
+begin
+  Thread := KnownThread;
+  DebugThreadEnter(Thread);
+  LockEnter(Debug.Lock);
+  Debug.Holder := Thread;
+end;
+
+procedure DebugLockLeave;
+var
+  Thread: PDebugThread;
+begin
+  Thread := Debug.Holder;
+  LockLeave(Debug.Lock);
+  DebugThreadLeave(Thread);
+end;
+
+function DebugLockMayBeOwn: Boolean;
+begin
+  Result := DebugThreadIsInside(KnownThread) and (LoadAcquire(Debug.Lock.State) <> 0);
 end;
 
 function DebugStackSlow(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
@@ -314,6 +382,7 @@ begin
     if (Heap <> Own) and (Heap^.DebugThread <> nil) then
     begin
       FillChar(PDebugThread(Heap^.DebugThread)^.Blocks, SizeOf(TDebugCache), 0);
+      PDebugThread(Heap^.DebugThread)^.Inside := 0;
       EmptyPlaces(Heap^.DebugThread);
     end;
     Heap := Heap^.NextHeap;

@@ -47,7 +47,7 @@ function DebugBlockOpen(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Purge, LaneMM.Erase, LaneMM.DebugState,
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Purge, LaneMM.Erase, LaneMM.DebugState, LaneMM.DebugThreads,
   LaneMM.Contents;
 
 {$I ../LaneMM.AfterUses.inc}
@@ -151,14 +151,14 @@ begin
   Pages := DebugContents(Span, Size);
   if Place.Guarded > OsGranule then
     EraseReturned(Pages, Size);
-  LockEnter(Debug.Lock); // a check may be reading the block
+  DebugLockEnter; // a check may be reading the block
   // Before the pages: a thread that holds them sees either this, or is seen by GuardPagesForbid.
   Span^.IsCurrent := False;
   if OsPurgedIsCommitted and (Place.Guarded > OsGranule) then // else a walk could not read them
     OsPurge(Pages, Size);
   if not GuardPagesForbid(Pages, Size) then
     Span^.IsCurrent := True;
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
 end;
 
 function DebugSingleClose(const Place: TDebugPlace): Boolean;
@@ -173,11 +173,11 @@ begin
   Pages := DebugContents(Span, Size);
   if DebugOutgrows(Span) then
     EraseReturned(Pages, Size);
-  LockEnter(Debug.Lock); // as in DebugBlockClose
+  DebugLockEnter; // as in DebugBlockClose
   Span^.IsCurrent := False;
   Result := GuardPagesForbid(Pages, Size);
   Span^.IsCurrent := not Result;
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
   if not Result then
     FetchAdd(Debug.GuardedBlocks, NativeUInt(-1))
   else if DebugOutgrows(Span) then

@@ -31,7 +31,7 @@ procedure QuarantineForget;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Lock, LaneMM.DebugBlocks, LaneMM.Parcels;
+  LaneMM.Layout, LaneMM.DebugThreads, LaneMM.DebugBlocks, LaneMM.Parcels;
 
 const
   // Most blocks in the quarantine.
@@ -95,7 +95,7 @@ var
   Parcel: PParcel;
 begin
   Result := nil;
-  LockEnter(Debug.Lock);
+  DebugLockEnter;
   Parcel := ParcelFor(Place);
   if Parcel = nil then
     DebugBlockRecycle(Place.Span, Place.Block, Result)
@@ -107,7 +107,7 @@ begin
     else
       Cache^.Freed[Place.Span^.SizeClass] := Parcel;
   end;
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
 end;
 
 // Puts the freed blocks of a thread into the quarantine, the last one that at Place; the thread
@@ -115,10 +115,10 @@ end;
 function Pass(var Freed: PParcel; const Place: TDebugPlace): PSpan;
 begin
   Result := nil;
-  LockEnter(Debug.Lock);
+  DebugLockEnter;
   Enter(Freed, Result);
   Freed := ParcelFor(Place);
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
 end;
 
 function QuarantineAdd(Cache: PDebugCache; const Place: TDebugPlace): PSpan;
@@ -139,10 +139,10 @@ end;
 function QuarantineLimit(MostBytes: NativeUInt): PSpan;
 begin
   Result := nil;
-  LockEnter(Debug.Lock);
+  DebugLockEnter;
   Debug.Quarantine.MostBytes := MostBytes;
   LeaveBeyond(Result);
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
 end;
 
 function QuarantineEmpty(Cache: PDebugCache): PSpan;
@@ -150,7 +150,7 @@ var
   Index: Cardinal;
 begin
   Result := nil;
-  LockEnter(Debug.Lock);
+  DebugLockEnter;
   while Debug.Quarantine.Parcels.First <> nil do
     Leave(Result);
   if Cache <> nil then
@@ -162,7 +162,7 @@ begin
     FillChar(Cache^, SizeOf(Cache^), 0);
   end;
   DebugParcelsEmpty(Result);
-  LockLeave(Debug.Lock);
+  DebugLockLeave;
 end;
 
 procedure QuarantineForget;

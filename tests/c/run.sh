@@ -84,7 +84,7 @@ compile_linked() { # NAME SOURCE OPTION...
 }
 
 build() {
-  for program in $programs hardened without confined background coroutine spaces own foreign; do
+  for program in $programs hardened without confined background coroutine spaces own foreign handled; do
     compile "$program" "$program.c"
   done
   for program in status pressure regions checkpoints counts extended; do
@@ -318,6 +318,9 @@ run foreign without-a-key "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_p
 run spaces release env "$preload" "$out/spaces" "$root/$out/keyed.so"
 for settings in debug hard; do
   run functions $settings env "LANEMM=$settings,quiet,log=$root/$out/" "$preload" "$out/functions"
+done
+for settings in "" debug debug,guard=pages; do
+  run handled "${settings:-release}" env "$preload" "LANEMM=quiet,$settings,log=$root/$out/" "$out/handled"
 done
 run functions clock env "LD_PRELOAD=$root/$out/clock.so $lib/liblanemm.so" "$out/functions"
 for settings in "" debug; do

@@ -33,6 +33,7 @@ type
     procedure FreedBlocksOfASleepingThreadAreUsedByOthers;
     procedure WithoutAQuarantineNoBlockWaits;
     procedure BlocksLeaveWhenTheSettingShrinks;
+    procedure CallInsideOfACallLeavesTheListsAsTheyAre;
     {$ifdef UNIX}
     procedure ChildForgetsWhatOtherThreadsKept;
     {$endif}
@@ -43,7 +44,7 @@ implementation
 uses
   testregistry, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Threads,
   LaneMM.SettingsState, LaneMM.DebugState, LaneMM.DebugSpans, LaneMM.DebugBlocks,
-  LaneMM.DebugThreads, LaneMM.Quarantine;
+  LaneMM.DebugThreads, LaneMM.Debug, LaneMM.Quarantine;
 
 const
   Setting = NativeUInt(1) shl 20;
@@ -264,6 +265,36 @@ end;
 procedure TQuarantineTests.FreeOne;
 begin
   FreeMem(GetMem(BlockSize));
+end;
+
+// As the handler of a signal makes it that has interrupted a call.
+procedure TQuarantineTests.CallInsideOfACallLeavesTheListsAsTheyAre;
+var
+  Thread: PDebugThread;
+  Kept, Freed, Plain, Zeros: PByte;
+  Index: Integer;
+begin
+  Thread := DebugThread;
+  Kept := GetMem(BlockSize);
+  Freed := GetMem(BlockSize);
+  DebugThreadEnter(Thread);
+  try
+    Plain := GetMem(BlockSize);
+    Zeros := AllocMem(BlockSize);
+    for Index := 0 to BlockSize - 1 do
+      Same(0, Zeros[Index], 'cleared');
+    ReallocMem(Kept, 2 * BlockSize);
+    FreeMem(Freed);
+    Same(0, DebugCheckHeap, 'damaged blocks');
+  finally
+    DebugThreadLeave(Thread);
+  end;
+  AssertTrue('no debug blocks', (DebugBlockOf(Plain) = nil) and (DebugBlockOf(Zeros) = nil)
+    and (DebugBlockOf(Kept) = nil));
+  FreeMem(Plain);
+  FreeMem(Zeros);
+  FreeMem(Kept);
+  AtLeast(4 * Setting, FreedUntilItIsBack(Freed, BlockSize), 'bytes freed without its return');
 end;
 
 {$ifdef UNIX}

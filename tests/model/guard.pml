@@ -9,7 +9,7 @@
  *       GuardChanges
  *     Forbid: FetchAdd PurgesUnderWay LoadAcquire PurgesHeld OsGuard FetchAdd PurgesUnderWay
  *     DebugPlaceIsOpen: IsCurrent
- *     DebugBlockClose: LockEnter IsCurrent:= GuardPagesForbid IsCurrent:= LockLeave
+ *     DebugBlockClose: DebugLockEnter IsCurrent:= GuardPagesForbid IsCurrent:= DebugLockLeave
  *     DebugBlockOpen: IsCurrent ReleaseFence IsCurrent:=
  *
  * Two pages: one of contents, which has IsCurrent (under the lock, which one thread here stands for),

@@ -66,8 +66,8 @@
  *   LaneMM.Shards
  *     ShardsRelease: LockRecover Release
  *   LaneMM.Allocate
- *     SmallBlock: HeapLateBlock PurgeTick FreeList SpanRefill HeapNextSpan PurgeTick SpanTake
- *       SpanDropList
+ *     SmallBlock: HeapLateBlock PurgeTick FreeList SpanRefill HeapNextSpan SpanTake SpanDropList
+ *       PurgeTick
  *   LaneMM.Free
  *     RemoteBlockFree: OwnerOf AfterPush RemotePush
  *     AfterPush: IsCurrent PurgeRequest SpanPut HeapTakeOver PurgeNotify

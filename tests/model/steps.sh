@@ -128,8 +128,8 @@ function compare(i, unit, name, model) {
 }
 
 BEGIN {
-  count = split("LoadAcquire StoreRelease Swap CompareAndSwap FetchAdd ReleaseFence AcquireFence OwnerOf LockEnter LockTry" \
-    " LockTryAgain LockLeave LockPark LockRecover RaiseTo OsWait OsWaitMs OsWake OsWakeAll OsGuard OsRead OsBarrier", words, " ")
+  count = split("LoadAcquire StoreRelease Swap CompareAndSwap FetchAdd ReleaseFence AcquireFence OwnerOf LockEnter LockTry DebugLockEnter" \
+    " LockTryAgain LockLeave DebugLockLeave LockPark LockRecover RaiseTo OsWait OsWaitMs OsWake OsWakeAll OsGuard OsRead OsBarrier", words, " ")
   for (i = 1; i <= count; i++) operations[words[i]] = 1
   count = split("Owner Used FreeList Remote IsCurrent Section RunsClaimed Taken Released SweepWanted PurgeState" \
     " WarmSlices State Link GuardReaders GuardChanges PurgesHeld PurgesUnderWay Refused Backed Frontier Committed CommitsUnderWay Reserved Limit Heaps" \
