@@ -59,7 +59,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os, LaneMM.Arena, LaneMM.Regions,
-  LaneMM.Foreign, LaneMM.Blocks, LaneMM.Large, LaneMM.Purge, LaneMM.Allocate, LaneMM.Aligned,
+  LaneMM.Foreign, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Aligned,
   LaneMM.Free, LaneMM.Resize, LaneMM.Walk, LaneMM.AlignedBlocks, LaneMM.C.Errno, LaneMM.C.Families,
   LaneMM.C.Foreign, LaneMM.C.Manager, LaneMM.C.Start;
 
@@ -240,14 +240,6 @@ begin
   Result := (Span <> nil) and (Span^.Kind = skLarge) and not (ltRegion in Span^.Traits);
 end;
 
-// Shortens a large block in place.
-function ShortenBlock(P: Pointer; Size: NativeUInt): Pointer;
-begin
-  LargeShrink(BlockSpan(P), Size);
-  PurgeNotify;
-  Result := P;
-end;
-
 // Resizes in place unless that would waste half of the block. A small block that grows gets no spare
 // bytes: programs in C request the capacity that they want. One of another region than the thread is
 // in moves there.
@@ -257,7 +249,7 @@ var
 begin
   Usable := BlockUsableSize(P);
   if IsTooLong(P, Usable, Size) then
-    Result := ShortenBlock(P, Size)
+    Result := ResizeLarge(BlockSpan(P), Size)
   else if (Size <= Usable) and ((Size >= Usable div 2) or (Usable <= MostTiny)) then
     Result := P
   else if (Usable > MaxClassSize) and (Size > MaxClassSize)

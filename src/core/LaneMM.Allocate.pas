@@ -87,6 +87,7 @@ function SmallBlock(SizeClass: Cardinal): Pointer;
 var
   Heap: PHeap;
   Span: PSpan;
+  IsNext: Boolean;
 begin
   Heap := ThreadHeap;
   if Heap = nil then
@@ -98,17 +99,19 @@ begin
   SizeClass := HeapServingClass(Heap, SizeClass);
   repeat
     Span := Heap^.Current[SizeClass];
-    if (Span^.FreeList = EndOfList) and not SpanRefill(Span) then
+    IsNext := (Span^.FreeList = EndOfList) and not SpanRefill(Span);
+    if IsNext then
     begin
       ProcessSweep;
       Span := HeapNextSpan(Heap, SizeClass);
       if Span = nil then
         Exit(nil);
-      PurgeTick;
     end;
     Result := SpanTake(Span);
     if Result = nil then
       SpanReport(coLink, Span, SpanDropList(Span));
+    if IsNext then
+      PurgeTick; // after the take: under pressure it releases a current span without blocks
   until Result <> nil;
 end;
 

@@ -132,14 +132,15 @@ procedure LargeBlockEnded(Heap: PHeap; Span: PSpan);
 var
   SliceCount: NativeUInt;
 begin
-  if ltRegion in Span^.Traits then
-    RegionHeapFreed(Span)
-  else if (Heap <> nil) and LargeKeep(Heap, Span) then
+  SliceCount := Span^.SliceCount;
+  if not (ltRegion in Span^.Traits) and (Heap <> nil) and LargeKeep(Heap, Span) then
     PurgeRequest // the sweep releases the run if the thread does not need it
   else
   begin
-    SliceCount := Span^.SliceCount;
-    LargeRelease(Span);
+    if ltRegion in Span^.Traits then
+      RegionHeapFreed(Span)
+    else
+      LargeRelease(Span);
     PurgeNotifyOfLarge(SliceCount);
   end;
 end;

@@ -127,10 +127,11 @@ const
   HeapsAtOnce = 16;
   VacantAtOnce = 4; // each takes as long as the end of a thread
 var
-  Heap: PHeap;
+  First, Heap: PHeap;
   Left, Index: Cardinal;
 begin
-  Heap := Process.SweepNext;
+  First := Process.SweepNext;
+  Heap := First;
   if Heap = nil then
   begin
     ThreadsAbandonVacant(VacantAtOnce);
@@ -142,7 +143,8 @@ begin
   for Index := 1 to HeapsAtOnce do
     if (Heap <> nil) and SweepPart(Heap, Left) then
       Heap := Heap^.NextHeap;
-  Process.SweepNext := Heap;
+  // Another thread may have gone on with the sweep, or have ended it and begun the next one.
+  CompareAndSwap(NativeUInt(Process.SweepNext), NativeUInt(First), NativeUInt(Heap));
   if Heap = nil then
     CallHook(Hooks.Sweep);
 end;
@@ -460,12 +462,14 @@ end;
 
 // Counts one call down; returns true, and begins again, where none was left.
 function IsOver(var Due: Word): Boolean;
+var
+  Left: Word; // of threads without a heap several count here
 begin
-  Result := Due = 0;
+  Left := Due;
+  Result := Left = 0;
   if Result then
-    Due := ClockInterval
-  else
-    Dec(Due);
+    Left := ClockInterval + 1;
+  Due := Left - 1;
 end;
 
 // Once per Process.PurgeDelayMs, purges the memory that stayed free since the last look. One that

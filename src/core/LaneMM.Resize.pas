@@ -21,6 +21,9 @@ uses
 /// Resizes P, which may move; keeps the contents up to the smaller of the usable size and Size.
 /// P nil allocates, Size 0 frees. Returns P; nil, and P unchanged, without memory.
 function BlockRealloc(var P: Pointer; Size: TSize): Pointer;
+/// Resizes a large block, in place where it can. Returns its address; nil, and nothing changed,
+/// without memory.
+function ResizeLarge(Span: PSpan; Size: NativeUInt): Pointer;
 /// Returns the bytes to request when a block of UsableSize bytes has to move to hold Size: Size,
 /// and spare bytes to grow into.
 function BlockGrownSize(UsableSize, Size: NativeUInt): NativeUInt;
@@ -190,6 +193,7 @@ begin
   begin
     LargeShrink(Span, Size);
     BackedRemoveFrom(Region^.Data, Before - NativeInt(Span^.SliceCount));
+    PurgeNotifyOfLarge(Before - NativeInt(Span^.SliceCount));
     Exit(True);
   end;
   if not BackedAddTo(Region^.Data, Added) then
@@ -244,8 +248,11 @@ begin
 end;
 
 function ResizeLarge(Span: PSpan; Size: NativeUInt): Pointer;
+var
+  Before: NativeUInt;
 begin
   Result := Span^.Start;
+  Before := Span^.SliceCount;
   if ltRegion in Span^.Traits then
     Result := ResizeLargeOf(RegionHeapOf(Span)^.Region, Span, Size)
   else if Size > Span^.BlockSize then
@@ -257,7 +264,7 @@ begin
   else
   begin
     LargeShrink(Span, Size);
-    PurgeNotify;
+    PurgeNotifyOfLarge(Before - Span^.SliceCount);
   end;
 end;
 

@@ -69,8 +69,7 @@ procedure ShardsPurgeIdle;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.Backed, LaneMM.FreeRuns,
-  LaneMM.Arena;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Lock, LaneMM.Backed, LaneMM.FreeRuns, LaneMM.Arena;
 
 const
   // Runs checked in the bin whose runs may be too short: before a longer run is cut, without one.
@@ -554,15 +553,13 @@ begin
     Exchange(Count);
 end;
 
-// Takes the slices after Span if they were never used. Returns whether it did.
+// Takes the slices after Span if they were never used. Returns whether it did, before Exchange.
 function GrowIntoFrontier(SpanEnd: PSpan; Count: NativeUInt): Boolean;
 begin
   if not BackedAdd(Count) then
     Exit(False);
   Result := FrontierGrow(SpanEnd, Count);
-  if Result then
-    Exchange(Count)
-  else
+  if not Result then
     BackedRemove(Count);
 end;
 
@@ -573,8 +570,7 @@ begin
   ReleaseNew(PartOf(Span, First), Count, Span^.Shard);
 end;
 
-// Takes Missing slices from Run on, a free run of Span's shard that ends at the frontier and is too
-// short. Returns whether it did.
+// Takes Missing slices from Run on, a shorter free run that ends at the frontier, if it can.
 function TakeOverFrontier(Span, Run: PSpan; Missing: NativeUInt): Boolean;
 var
   Count: NativeUInt;
@@ -585,9 +581,9 @@ begin
     Exit(False);
   Result := TakeNeighbour(Span, Run, Count);
   if Result then
-    Exit;
-  // Another thread has taken slices of the run.
-  ReturnSlices(Span, Span^.SliceCount + Count, Missing - Count);
+    Exchange(Missing - Count) // not before: it may purge a part of the run
+  else
+    ReturnSlices(Span, Span^.SliceCount + Count, Missing - Count);
 end;
 
 // Takes Missing slices right behind Span. Returns whether it did.
@@ -596,8 +592,11 @@ var
   SpanEnd: PSpan;
 begin
   SpanEnd := Span + Span^.SliceCount;
-  Result := TakeNeighbour(Span, SpanEnd, Missing) or GrowIntoFrontier(SpanEnd, Missing)
-    or TakeOverFrontier(Span, SpanEnd, Missing);
+  if TakeNeighbour(Span, SpanEnd, Missing) or TakeOverFrontier(Span, SpanEnd, Missing) then
+    Exit(True);
+  Result := GrowIntoFrontier(SpanEnd, Missing);
+  if Result then
+    Exchange(Missing);
 end;
 
 function ShardsGrow(Span: PSpan; SliceCount: NativeUInt): Boolean;

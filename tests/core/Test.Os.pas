@@ -324,6 +324,8 @@ begin
     Exclude(Kinds, ocHuge);
   if not OsMovesPages then
     Exclude(Kinds, ocMove);
+  if OsClockIsCheap then
+    Exclude(Kinds, ocClock); // no system call
   for Kind in Kinds do
     Before[Kind] := CallCount(Kind);
   Range := OsReserve(2 * SliceSize);

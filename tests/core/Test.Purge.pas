@@ -25,6 +25,7 @@ type
     procedure CheckCallAtOnce;
     procedure CheckEachSlowCall;
     procedure CheckLargeFree;
+    procedure CheckTrimInALook;
     procedure CheckMainThreadEnds;
   published
     procedure QuietProgramGivesLargeBlocksBack;
@@ -34,6 +35,7 @@ type
     procedure LastFreeOfTheOwnerGivesBackWhatOthersFreed;
     procedure MemoryInUseStays;
     {$ifdef UNIX}
+    procedure TrimInALookLeavesTheCallItsSpan;
     procedure FirstCallAfterARestGivesABurstBack;
     procedure EachSlowCallReadsAClockThatIsCheap;
     procedure FirstCallAfterOneLargeFreeAndARestGivesItBack;
@@ -47,7 +49,7 @@ implementation
 
 uses
   SysUtils, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os,
-  LaneMM.Lock, LaneMM.Shards, LaneMM.Purge;
+  LaneMM.Hooks, LaneMM.Lock, LaneMM.Arena, LaneMM.Span, LaneMM.Shards, LaneMM.Heap, LaneMM.Purge;
 
 const
   // Of Process.PurgeState: there is no purge thread; the main thread has ended.
@@ -265,7 +267,7 @@ begin
   AtLeast(BurstBytes * 9 div 10, WarmBytes, 'warm bytes after the call');
 end;
 
-// The calls of the burst itself have left a count of calls that do not read a clock of the kernel's.
+// The calls of the burst have left a count of calls that read no clock which is a system call.
 procedure TPurgeTests.CheckEachSlowCall;
 begin
   FreeABurst;
@@ -276,6 +278,37 @@ begin
     Same(0, WarmBytes, 'warm bytes after the call')
   else
     Same(9, OsThreadHeap^.ClockDue, 'calls until one reads the clock');
+end;
+
+var
+  CorruptSpans: Integer;
+
+procedure CountCorrupt(Corruption: TCorruption; Span: PSpan; Block: PBlock);
+begin
+  Inc(CorruptSpans);
+end;
+
+// As under the pressure of a container.
+procedure TPurgeTests.CheckTrimInALook;
+const
+  SeldomSize = 7000; // few blocks of its class are in use
+var
+  Span: PSpan;
+begin
+  LockRecover; // which sets PurgeState
+  StoreRelease(Process.PurgeState, Refused);
+  Process.SharesSpans := False;
+  HeapRetireAll(OsThreadHeap);
+  Hooks.Pressure := ProcessTrim;
+  Hooks.Corruption := CountCorrupt;
+  repeat
+    OsThreadHeap^.ClockDue := 0;
+    Process.LookedMs := OsNowMs - Process.PurgeDelayMs * 4;
+    Span := ArenaSpan(GetMem(SeldomSize));
+    AssertTrue('in a span', Span^.Kind = skBlocks);
+    AssertTrue('of the thread', Span^.Owner = OsThreadHeap);
+  until SpanUsedCount(Span) = 1; // a new one
+  Same(0, CorruptSpans, 'spans that were released, or were another one');
 end;
 
 procedure TPurgeTests.CheckLargeFree;
@@ -337,6 +370,11 @@ end;
 procedure TPurgeTests.FirstCallAfterOneLargeFreeAndARestGivesItBack;
 begin
   Same(0, RunInChild(CheckLargeFree), 'exit code of the child');
+end;
+
+procedure TPurgeTests.TrimInALookLeavesTheCallItsSpan;
+begin
+  Same(0, RunInChild(CheckTrimInALook), 'exit code of the child');
 end;
 
 procedure TPurgeTests.FirstCallAfterARestGivesABurstBack;

@@ -24,6 +24,7 @@ type
     procedure GetMany(Count, Size: NativeUInt);
     function Blocks: NativeUInt;
     function Slices: NativeUInt;
+    procedure CheckWakes;
     procedure FreeInChild;
     {$ifdef LINUX}
     procedure FreeLargeInChild;
@@ -57,6 +58,9 @@ type
     procedure ResizedBlockStaysInItsRegion;
     procedure ResizedBlockOfNoRegionStaysOutside;
     procedure LargeBlockGrowsInItsRegion;
+    {$ifdef UNIX}
+    procedure LargeBlockThatIsFreedOrShortenedWakesThePurge;
+    {$endif}
     procedure FullSpansServeAgainAfterFrees;
     procedure ResetKeepsTheRegionAndItsWarmSpans;
     procedure ResetGivesBackWhatWasMore;
@@ -439,6 +443,31 @@ begin
   HeapSweepQueued(Region);
   Same(0, Slices, 'slices after');
 end;
+
+// In a child process the state of the purge thread is this test's.
+procedure TRegionsTests.CheckWakes;
+const
+  Running = 1;
+  Parked = 2; // of Process.PurgeState
+var
+  P: Pointer;
+begin
+  LockRecover; // which sets PurgeState
+  P := Get(40 * SliceSize);
+  StoreRelease(Process.PurgeState, Parked);
+  ReallocMem(P, 5 * SliceSize);
+  Same(Running, LoadAcquire(Process.PurgeState), 'after it was shortened');
+  StoreRelease(Process.PurgeState, Parked);
+  FreeMem(P);
+  Same(Running, LoadAcquire(Process.PurgeState), 'after it was freed');
+end;
+
+{$ifdef UNIX}
+procedure TRegionsTests.LargeBlockThatIsFreedOrShortenedWakesThePurge;
+begin
+  Same(0, RunInChild(CheckWakes), 'exit code of the child');
+end;
+{$endif}
 
 procedure TRegionsTests.FullSpansServeAgainAfterFrees;
 var

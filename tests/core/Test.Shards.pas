@@ -33,6 +33,7 @@ type
     procedure GrowFailsWhereTheNextSliceIsInUse;
     procedure GrowBeyondAllMemoryFails;
     procedure GrowTakesTheFreeSlicesBehindAndTheFrontier;
+    procedure GrowOverTheFrontierPurgesNothingThatItTakes;
     procedure SplitGivesTheRest;
     procedure ReleaseUnderATakenLockIsNotForgotten;
     procedure VisitSeesEachSpanInUseOnce;
@@ -320,6 +321,25 @@ begin
   AssertTrue('ends at the frontier again',
     Span + Count + 9 = Arena^.Spans + Arena^.Frontier);
   Span^.Start[(Count + 9) * SliceSize - 1] := 1;
+  ShardsRelease(Span);
+end;
+
+// More is warm than in use, so growth purges as many slices as it takes of the frontier.
+procedure TShardsTests.GrowOverTheFrontierPurgesNothingThatItTakes;
+const
+  Kept = 10;
+  More = 9;
+var
+  Span: PSpan;
+  Rest: NativeUInt;
+begin
+  ShardsPurge(AllSlices);
+  Rest := 2 * BackedSlices;
+  ArenaWithNew(Kept + Rest + More + 1);
+  Span := TakeNew(Kept + Rest);
+  ShardsRelease(ShardsSplit(Span, Kept));
+  AssertTrue('grown', ShardsGrow(Span, Kept + Rest + More));
+  Same(Kept + Rest + More, Span^.SliceCount, 'slices');
   ShardsRelease(Span);
 end;
 
