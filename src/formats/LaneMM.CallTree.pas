@@ -27,7 +27,7 @@ type
     Count: UInt64;         //< blocks or events
     Bytes: UInt64;         //< of the blocks; 0 of events
     First: Cardinal;       //< index of the frame with the program's line
-    IsCut: Boolean;        //< the sum of some without space: those of other callers
+    IsCut: Boolean;        //< the sum of some without space that go on here: of other callers
     Stack: TBacktrace;     //< its frames
     Keys: array[0..MostFrames] of NativeUInt; //< the same of frames that read the same
   end;
@@ -186,7 +186,8 @@ begin
 end;
 
 // Returns the sums that a backtrace without space counts for: those at the last frame that it
-// shares with others.
+// shares with others. One that ends there, as where others differ inside of the line alone, has no
+// other callers.
 function CutFor(Tree: PCallTree; Item: PTreeStack): PTreeStack;
 var
   Index: NativeInt;
@@ -198,7 +199,8 @@ begin
   begin
     Shared := SharedFrames(@Tree^.Cuts[Index], Item);
     if (Shared <= Length)
-      or (Tree^.Cuts[Index].First + Shared < Tree^.Cuts[Index].Stack.Count) then
+      or (Tree^.Cuts[Index].First + Shared < Tree^.Cuts[Index].Stack.Count)
+      or (Tree^.Cuts[Index].IsCut <> (Item^.First + Shared < Item^.Stack.Count)) then
       Continue;
     Length := Shared;
     Result := @Tree^.Cuts[Index];
@@ -215,7 +217,7 @@ begin
   Result := @Tree^.Cuts[Tree^.CutCount];
   Inc(Tree^.CutCount);
   Result^ := Item^;
-  Result^.IsCut := True;
+  Result^.IsCut := Item^.First + Most < Item^.Stack.Count;
   Result^.Stack.Count := Item^.First + Most;
   Result^.Count := 0;
   Result^.Bytes := 0;

@@ -146,7 +146,7 @@ begin
   Lines^.Sums[Result].Line := @Lines^.Items[Result];
 end;
 
-// Adds a site with bytes to its line.
+// Adds a site to its line: what it has freed, and the rest if it has bytes.
 procedure AddToLine(const Profile: TProfile; Site: PSite; Report: THeapReport; Lines: PLines);
 var
   Place: NativeUInt;
@@ -156,12 +156,14 @@ begin
   Place := AdvicePlace(Profile.Symbols, Site^.Stack);
   Number := LineOf(Lines, AdvicePlaceKey(Profile.Symbols, Place));
   Line := @Lines^.Items[Number];
+  Inc(Line^.Freed, ProfileValue(Profile, Site, pvFreedCount));
+  Inc(Line^.LifeMs, ProfileValue(Profile, Site, pvLifeMs));
+  if ProfileValue(Profile, Site, Values[Report].Bytes) = 0 then
+    Exit;
   if Line^.Sites = 0 then
     Line^.Place := Place;
   Inc(Line^.Sites);
   Inc(Line^.Samples, ProfileValue(Profile, Site, Values[Report].Samples));
-  Inc(Line^.Freed, ProfileValue(Profile, Site, pvFreedCount));
-  Inc(Line^.LifeMs, ProfileValue(Profile, Site, pvLifeMs));
   Inc(Lines^.Sums[Number].Count, ProfileValue(Profile, Site, Values[Report].Count));
   Inc(Lines^.Sums[Number].Bytes, ProfileValue(Profile, Site, Values[Report].Bytes));
   Lines^.OfSite[SiteIndex(Site)] := Line;
@@ -175,11 +177,11 @@ var
 begin
   Site := nil;
   while ProfileNext(Profile, Site) do
-    if ProfileValue(Profile, Site, Values[Report].Bytes) > 0 then
-      AddToLine(Profile, Site, Report, Lines);
+    AddToLine(Profile, Site, Report, Lines);
   OpenList(List);
   for Index := 0 to NativeInt(Lines^.Length) - 1 do
-    Insert(List, Lines^.Sums[Index]);
+    if Lines^.Sums[Index].Bytes > 0 then
+      Insert(List, Lines^.Sums[Index]);
 end;
 
 // Adds a part of a site to the sums of its class, at the index of the class or at the end.

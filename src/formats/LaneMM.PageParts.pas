@@ -18,12 +18,12 @@ type
 
 const
   /// Where each part ends, from the start of the first one on.
-  PartLimits: array[TPagePart] of Cardinal = (8251, 24999, 50961, 63271, 63297);
+  PartLimits: array[TPagePart] of Cardinal = (8251, 24999, 50961, 63278, 63304);
   /// Bytes of all parts, and of the stream that holds them.
-  PageSize = 63297;
-  StreamSize = 20305;
+  PageSize = 63304;
+  StreamSize = 20301;
   /// The stream, in digits of base 85 from `(` on: five are four bytes.
-  StreamDigits: array[0..282] of PAnsiChar = (
+  StreamDigits: array[0..281] of PAnsiChar = (
     'PLnQq?KHP[</KSY9=y6L\m,HOAp1gwaR@a(\a;T?d6Gix+]p?,K+fG7XGR.KPNaB4)AUI;s7o\|-k8o8>Ymqt=x7Y=',
     'w,nsvz7,wgtw)XNA6>>oq>w`|CZElw2*GXo,(?jn@(+R2E.?=2wt*(OyUif:ajXAzyb))[DoFmqw^HLCX(1dQA)wm?',
     'WOT-W2+RDBT7h*Tqe01cUh?PMv[p/z`AEYAS^Z:yy4hsXKuwhMd(JG|Y/9,tJR>Md+kE<)@xFHZFdvaF:?YfIEW<de',
@@ -275,38 +275,37 @@ const
     'op5G258BTiKVbl[6OV<;WBMvQlJ]eypU|(uew^2^X03;\?WIq*T-6\Q(ytJhv4B3bn{=xCgLjyVd2lm=Fpfp=K+B?I',
     'Fm+PdLOm4w0vPYHm>sg^[(DyfA>dIEVYnxnp[=^HSiH>.\^sLp=Vb_O,[g]>6aDugb>>s:58CzSjcrR5.SD;sa_;yU',
     'E?Mb5mhq_^XbD>VZ*|Y7+UM;KJ=MYhhS[uHbP2JxD[uOs-f-94wA`j7dJ/t_n:{/OlfNI2Lskuj7]SX9)_3O:K=g])',
-    'f|X+GaL7TGUeFzaA2tU3m0xxeVl`JwQQ*6]M^M2*+W2A;pwtePvjM>1N7En9lC*_QPS+)_yRLp<Q8*j2k)580H|tti',
-    'DsLxc9BuMdM:-,@c+GkWESJP2Jwn88;xo]es3X*tdhhd]h^S^,LXICWrUeW.Lp@npe8=2{`Qb5l2tSF)q5^Phg=_ZH',
-    'd9`Xx(u9Yy6/c7FY|n)bA*1<5o@`WjcvPW6Q7Gp1I:G|HoUCJkF.>i[nJgcYJ2o-CMmv]7E(kkA]p1tT4Q+FKMqUFh',
-    'kLiYzrr4YjA9@DkS_?v+x-:kA\]3Rz[2j^eg1+X`[LxuCUi,?99[TIk*,eKRuRZ[k;>^L@MvhpENF0c]akd^/roRiT',
-    'I5@aTicLq7z)6_P,LGYJG]C-[>9Ri0Og|(zt9k;9><EczTQ^)5=epl/[+NSJcU1U>rbA{WhYMj@A?M[yc|Obi`O:0j',
-    'y06O[qhhds[U3^1]L*p6ctv9H_qhqOlKF6_dkjt;Z,|2wGl:1>(,yQZ1|FL@C315Pr)2c+_B4Xwr,io,PEu85ixMo{',
-    'X\b88/h.lyOnKJ3+t-4Dcbh*u)figZ=eK4LvB)m,>n8MVU?`*fRt9{/?@(WIo2/^EVwL)K374_7w*7^+[\GV2HBC>?',
-    '-`7./+=Eh(3QT|tn50e<F\;gbDlwe0=79]jF^<5:73YIwa>R2:<GL|mbOb-*>=qvH[[[:mcJYGPS-gDnDF,xho@FoZ',
-    '75jNG/eJNdqlik)YHVPUEo(-s-XvdTTH5\SDr0|p90_o:@]Maz[/6vtb^I6mgJg7bD{=.sX9i>,vz0B+7pdGF*77?T',
-    '`9ww<YJeqhuw0;C0sFE4,\,AAKZWgdV(1mhwVl{*(v*8F5J9?IN-Zm8>>N\5BpDGo\3NgV.^;erTZ|rI_]u2g1mF[G',
-    'tP+ynTo_,aJ>5ENo:FU3w[pB.9,iVbz:?MC19:O.0qOq_d<3HyipJ+gsHHb[JRpz?JQQ)Hb38+?:YHsA]L>(D3GBGW',
-    ')RX*hoM)iv_W]b1DZA..5A..J-g?)0uc7nvCqd>0OUpLnPRwt_w=2FspZRZlz4-t2hk:\03d[=J?PR8T+[=9tpu5@5',
-    'B@XPK55FMkjTdJk_TKLLqR930V0<VXKfzgIHLF`8\>Jj5>(5A*.+Y8up)@1<+|khz=,TD5cn9[_Gl4Ozb?QzTjg3P2',
-    'PBfG7_CdwinMxpqB(g4BB6cwo.QnU15Mn-.u*y]Yf3>Y2\?oz<_6{u>1d;urRM?Ara9WvRBc8eOxMb_C0QR`j)|YA4',
-    '4,<o@T,^-R4N^y2uSwPno/oxUAYg=\3k5NxqJtzYgiiuYHvN|78g2[nMH]cRkBG_\(Bq^>*PO4eCKCv`P?vz.G75Po',
-    ':]+>7v[Xvso:=i[*5a@dx/e73@I8A9R@r2bAr;KP-<.Y-SCrW1vjjItVHoB2X6-[3W/mwGX-|=WXJMyLYv1s>_]RYJ',
-    'S.R:bEw>aXPx7wIHa\3B.T(=*YX4-Q(.GE:2e@SSkX\0)a[dId;B+|mP-7DsBiRR5edyVT]>=ho1aotjd\2xU=xf?,',
-    '3e1LwmmHMYG-h3FAW1oaq7u)SDsRk)s0|b`1Y+ZS4+S|xmW_f`>s;8Exha{=oy=W[l<xA^]A)o2d[mE;r9cakGxJSA',
-    '`L7*Utg.t3[TLX-mV;-FC`eDsY[MrJC{m|xQ]=lijc8.Hz<QXa;u_NPn@))PahY-^V\b]mn4|^ppJu`n<P6rNn)>)`',
-    'E9F)X+|er0UXfcbJN\|LYK20p3Mx:WHGTk)@@1|f<f9LKG9C<SnKJipwr^0nCsJ6ZRq,e<h-x>+IggMgZ;`gwJl>eE',
-    'XI>gy+:lg3Go\zHE]6L_nBlx]g++191h-M@XuJ*iKYbT;Gx_mxGC+3xY0Unbcrv1wo{L`wJ[unTaHOpVN^<0f)Bi48',
-    'N=DwGomTIAEFwj;@tEGBkeqm(c.LD_j`5wsIhJG2Hc+4.4>HO=JcT@AG004AkL|[a:H@6@i\+mn-E6S>?cO5Q6]bB:',
-    'v7)7qbhD=BGLCksJ(LjE?=PI(FinS2ZelX[x3k[\W^>IMi^56?:{6=y0OH=8UXLZBJ1{|=tnSXDpGm?7PcaDMjGs(z',
-    '@^.;i?V?Qv4ns{fmVY=zbMUqp[U^GLGk/[3r[m@mnGDmYGDvVfL0YNbN>]Bl7WxYr]q\wufrhUQ_|pPDWlaX5Eu.z5',
-    'GQ:lWE1?o+@89SJ7FV<S?*d.|)IPZ>./@pZVE{?wr)OV<Uu49Z-L[d[7,f>T60DfzsgM,GP|S|g8ZVJE@{^<9eih|3',
-    '+Avcv/hGu=i/gKv[Uz(Wg|Xp*rZ=v=IKLNFfw,sE;6vpT6MM8*TD8=+/CI-qe)ynR<ivDI0AdLuQ3<f<S0ckolMMPT',
-    's3`Iu`0T8FJJz\w19l;vVnb_oSphbl@oc>*HV203AvwEi5p3j{P`9.+5U5=9j]pFhBK+t:>GCPDaX7yl8)o,\IqH?J',
-    'kJ/WpQaK)OoF^jZOAS/b3?^TfowTxpkYq(w8/{Ij_>(`R6=v^1BeJ6MQvyZsGw9,K,]`euKbF@:HOI*7Che0gbi]*Y',
-    'P`Odi26TOA0rq{HvsrFPD1y136.\>1A=NL3hcy?65zlrdCvcFW^u94vfIk:Db/)X@>H7Thfjk0kiXQyo*rM2^gjG.r',
-    'fV(UHwJGv2QLif.SMS|v5I[oFHJ\v]Z9KgmA:LRMBr-i.U9a[QRImAX4ek{J<p/xj6_,ol8mzGS:A@r@XYzb_Z+-Vv',
-    '3VYl[6h`M)c/\U\/{]Z,rWEb-6pTklEo41u):+<_P(8+hISP:@\n1G|EhZQKM>^Rt/4z.q<,Ck>vV*ZVyMuL/9d3Gl',
-    '((((v');
+    'f|X+GaL7TGUeFzavPo3//XO`OLmBM2W9cDH-Z,lUDenOPZ=y(dn5L.>/Tw{)tB^M1yR3H\Q8*j2k)580H|ttiDsLxc',
+    '9BuMdM:-,@c+GkWE@]*,Jwn88;xo]eF3v8=)3KCf=g=0;^)Z4W7c2T)fVmq>?=SEc)F7cJOlhN1h+`s:T;a+v9X@;O',
+    ')pJ5?DCE@*9|uf|Z,Z:qdB-f/Ep`a3p.X@SjLky/dk0\9d7TTdbUq>4l=i-@tiO\tb)bT;jWM:8j0t@Hsf-eV\Yu*v',
+    'kO`*sZJXaZ-)vecupVwa>z]rZ;zw50XLuQQ<[)6e1=OJJ@voLp,4LmD0MiwQNU?pZspTn;td9J=INg,Wkz7/BjD.E:',
+    'Y89V(KOk)k0ve2Qg=n(PTK(UFx]ZIPn4+=*TPcL>.c]sASNd[o;l>rkLjYvTk/zn1Vs=`_ZVsP(MdA<TF^k-Wwukeo',
+    'i<s@i<j^3:@XLWDqTw3JEN{TW^],5yOBwi|/W3eQg[L:V(20pN<VTVR_HnbQigl2DDtOck_Vd3excmHDY\AT>7*d99',
+    '7S5\vyu-W`/k2jnM0suO,[5qt>rMQhvnqz?UkDlK0?qke+Sjm6VX)1kcyV3a3Z=q4>FAANsub,V`xmmWh\^TW3CF>d',
+    'RRKHC>{,|kc57aDe;ORHa\sLTRGu=ee?PBLoJ{qUH=F0N`s^m{bOb--P=evBm[O5PdU8g)S-gDnDF,xho@Fpu75jNG',
+    '/eJNdqlj@7YHVP\Eo(0T-XzaoTHu1ZDr1(790_o:@]O`]d/0yRb_3`tgJk5(D{=.zX?g:dw1,;F7pdGF*77?T`9ww<',
+    '[_y]5uw85y0sFE4,\,AHKZwR=V(1mhwVl{*Lug-a5J9?IN]JR]>>RYPBpDH(-pU[I.d9bV+O7Vz_P=.@2wzzutP;o0',
+    'To_-|Jmz*eo:HSkw[pCI9,yKyz:?MC19<Mf14GdGO`ep@l0]jpsTD[vO(CNMJQQ)Hb3wUFLY<my]|-b[3GCFsg9kI)',
+    'odv\X_W^aMDZ`m\5Xzv+-g?S>LWG?.D4\0jOUpauPSbIf-zK89pZbP/0qFeMhkZF_3d[=X?PR8T,eqYMq8-2kFk*yY',
+    '55FMkjTdKN^WO2dqR930VH4IUKfzgIHLF`8Q{9IM>(5A+.CQ+dp5<*WU3]Cl=8P=Scn9[_Gl4OzcJ1EIjg3P2PBf\>',
+    'cn7KwYrV.1B+f2`B6cwo.RY*85Mn/d`OVonf3>Y4Q|^cJ_6{u?1d;w8RM?Ara;,u`Bc8p(xMc4Q0QR`jgcl_J4,<oA',
+    'VAqlY4N^y2uSwPnp:OCJAZQgc4Ez4:qJtzYgiiuYHvN|7arx7DQs07ckBK\w(Bq^L*PO6+CKCv`P?vz.G75Po:]38m',
+    'v[Xx9oF9bv*5i;Ex/e73@IH6PR@r3)Ar;KP6<([`Ssb<HvjjItVHoB2X6-]iW_]\^X.72nXJMz/EEdEZ_]RYL>S/Lw',
+    'F.:ZuPx?r*Ha\]P7Sw:MY^2*4(;t=\2e@SSkX\0)a\Nsk;B+|mP-G:5BiSQQedyVp]>M^11aov0d\2x\=xfIZ3e9GX',
+    'Y<z_|Y-\.+AX[noftc^NDsRk*s0|c{1Y+Zo4+Wz>mW_kw>v:6axhb;Doy]B4C12f3]F|knd[mJRr9cakGxJSA`L7?\',
+    'tg/IAdTFV,mV;-FC`u:5Y\wqXC{n=*Q]=lijc8.H(<h?A;u_NQn@))PahY-lV\f[3n4|^ppJw_Q<P6rNn*(SgEQ=q9',
+    '+|er0,Lv37JN\|PYK20p3N+58HGTk)I@+z-<fIAbG9C<S.3]XRwr^0oCsJ6ZRq,eXSRUP@J*_@JZ;hbXJlF_{XI>rR',
+    '+@jck=WKn/E]6L`nBlx]g++191h-M@XuJ*iKYbT;Gx_mxGC+4*DU3V0crv1yo{L`wJ[unTaNMm9N^<0f)Bi4FN=Evc',
+    'tB{rOEFwj;@tEH]m{0W/c.LD_j`67zJs)f`Hc+4.4>HODJ{L2wIECsHkL|[a:H@6@i\+mn-E6Sv?cO5Q6]bB:v7HwJ',
+    '9\SbOYL7fZJ(LjE?=PI(FinS2PM[7;x3k[]W^>IMj8yprxbJ[V0OH=9UXL_YJ1{|YtnSXDB/t3*PcaDN</yg?@^.;j',
+    '?V?Qv4ns{fmVY=zbMUr)[U^GLJ+CE:rse3NnMBj<GDvVfL0YNbwJMsB7WxYu^LL]78Zo>k_|pPEWlaX5Eu.z5GQ;Ae',
+    'E1?o+@8AN+7FVG,?*d.|2IJXu./`[3VKy<Zr)OV<ytq.u-L[d[7,f?761/<,sgM-bP|S|g8ZVJEC;q{@eipvi+Avcv',
+    '/hGu=i/gKv[Uz(ei28:trZ=v=IKLNMfw,sE;6vqo6MM8*TD9<G/CI-qe)ynR<ivDP0AdLuQ3<f<S28k(mX,p-s3dG;',
+    'KU1JwJVvV?19t6W_n\]6SphblA2[0`HV203B9o8J5p4jBP`9.95U=7oj]pFhBK+t:>H-zKap/lM<TAUjIqX4alTcx,',
+    'QaM(2F:n:/OAS/fE?ROIowTxpkYq(w85yFMaS<JY6=v^1BeJ`[QvyZsGw9,K,]`eu71xROHOI*9Che0gct<J2PfMaL',
+    '26TOA0rq{HvsrFPD1y136.\>1A=NL3hcy?65zlrdCvcFW^u94vfIk:Db/)X@>H7U/fjk21iXYtP,(,R7gjG.rfV(UV',
+    'N>WF?Sb(P9>r1:65aSb)HJ\v]Z9KgtA:LRMBr-i.U9a[QRImAt4ek{J<v-uM6_,olayjx):M<k^jYn]BZ+-Vv5kmVb',
+    '6h`M)c/\U\/{]Z,s25GD6q?@sEo43;):+<_P(8+hISP:@\nQ2U;PI0+M>^Ru/@v(7<,Ck>MJ:*+yMuL3:L+co(((*m');
 
 implementation
 

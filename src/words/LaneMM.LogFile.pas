@@ -175,22 +175,26 @@ begin
   TextAdd(Search.Notice, Reason);
 end;
 
-// Returns whether the file at Path is a log of LaneMM, by its beginning.
+// Returns whether the file at Path is a log of LaneMM: it begins as a report does, or with a title
+// of HeadAddTitle.
 function IsLog(Path: PAnsiChar): Boolean;
 const
-  Start: ShortString = 'LaneMM:';
+  Starts: array[0..2] of ShortString = ('LaneMM:', 'LaneMM event log ', 'LaneMM heap report ');
 var
-  Head: array[0..15] of AnsiChar;
+  Head: array[0..31] of AnsiChar;
   Handle: TOsFile;
+  Index: Integer;
 begin
   FillChar(Head, SizeOf(Head), 0); // the file may be shorter
   Handle := OsFileOpen(Path);
   if Handle >= 0 then
   begin
-    OsFileRead(Handle, @Head, Length(Start));
+    OsFileRead(Handle, @Head, High(Head));
     OsFileClose(Handle);
   end;
-  Result := TextBegins(@Head, Start);
+  Result := False;
+  for Index := Low(Starts) to High(Starts) do
+    Result := Result or TextBegins(@Head, Starts[Index]);
 end;
 
 // Gives the log at the path the ending `.1` if it would exceed its limit, and opens a new one.

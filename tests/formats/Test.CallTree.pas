@@ -25,13 +25,14 @@ type
     procedure BacktracesWithoutSpaceCountForTheCallersThatTheyShare;
     procedure BranchWithMostBytesComesFirst;
     procedure FramesThatOneWithoutSpaceLacksAreNotThoseOfAll;
+    procedure OneWithoutSpaceThatDiffersInsideOfTheLineHasNoOtherCallers;
     procedure SumsOfATreeAddUp;
   end;
 
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Os, LaneMM.Text, LaneMM.Unwind;
+  SysUtils, testregistry, LaneMM.Os, LaneMM.Text, LaneMM.Symbols, LaneMM.Unwind;
 
 const
   // Return addresses: of the line, of two routines that call its routine, of theirs, of the program.
@@ -40,6 +41,7 @@ const
   Right = $3000;
   Root = $4000;
   Start = $5000;
+  Inside = $6000; // of routines of a library that the line calls
   FirstCaller = $10000;
 
 procedure TCallTreeTests.SetUp;
@@ -121,6 +123,28 @@ begin
   Write;
   AssertEquals(Text, 0, Pos(#10'      ' + HexStr(Start, 2 * SizeOf(Pointer)), Text));
   HasLine('        1, 10 bytes by other callers');
+end;
+
+// The line calls more routines of a library than there is space for, from two callers.
+procedure TCallTreeTests.OneWithoutSpaceThatDiffersInsideOfTheLineHasNoOtherCallers;
+const
+  Routines = MostTreeStacks div 2 + 1;
+var
+  Index: NativeUInt;
+begin
+  for Index := 1 to Routines do
+    SymbolsAdd(Symbolizer.Symbols, Inside + Index);
+  SymbolsSort(Symbolizer.Symbols);
+  for Index := 1 to Routines do
+  begin
+    SymbolsFind(Symbolizer.Symbols, Inside + Index)^.Routine := 'SYSUTILS_$$_FORMAT';
+    AddStack([Inside + Index, Line, Left, Root, Start], 1);
+    AddStack([Inside + Index, Line, Right, Root, Start], 1);
+  end;
+  Write;
+  HasLine('        17, 170 bytes by');
+  AssertEquals(Text, 0, Pos('other callers', Text));
+  AssertEquals(Text, 0, Pos('directly', Text));
 end;
 
 procedure TCallTreeTests.SumsOfATreeAddUp;

@@ -217,7 +217,7 @@ begin
       Inc(Result, Number(List('sites').Objects[Index], Name));
 end;
 
-// Returns the class of the blocks of a line, if all have the same.
+// Returns the class of the blocks in use of a line, if all have the same.
 function TNamedBox.KindAt(const Place: string): string;
 var
   Index: Integer;
@@ -227,8 +227,8 @@ begin
   for Index := 0 to List('sites').Count - 1 do
   begin
     Site := List('sites').Objects[Index];
-    if not IsOfLine(Site, Place) then
-      Continue;
+    if not IsOfLine(Site, Place) or (Number(Site, 'bytes') = 0) then
+      Continue; // one that is there for its peak has no class
     if (Result <> '') and (Site.Get('class', 'other') <> Result) then
       Exit('blocks of several classes');
     Result := Site.Get('class', 'other');
@@ -249,7 +249,8 @@ begin
   Grown := Bytes - Number(Site, 'earlier_bytes');
   Kind := Site.Get('class', 'other');
   for Index := 0 to List('sites').Count - 1 do
-    if Sum(PlaceOf(List('sites').Objects[Index]), 'bytes') >= Bytes + Ord(Place <> '') then
+    if Sum(PlaceOf(List('sites').Objects[Index]), 'bytes')
+      >= Max(1, Bytes + Ord(Place <> '')) then
     begin
       Place := PlaceOf(List('sites').Objects[Index]);
       Bytes := Sum(Place, 'bytes');

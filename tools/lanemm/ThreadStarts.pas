@@ -153,15 +153,22 @@ const
   AllSignals: UInt64 = High(UInt64);
 var
   Stopped: TStopped;
+  Status: LongInt;
+  Signal: Integer;
 begin
   if not Trace(SeizeThread, Thread, 0, MarksCalls) then
     Exit(tsRefused);
   Result := tsLater;
+  Signal := 0;
   Stopped := Default(TStopped);
   Stopped.Id := Thread;
   Stopped.CallAt := CallAt;
   Trace(Interrupt, Thread, 0, 0);
-  if AwaitStop(Thread, StopEvent, PatienceMs)
+  if not AwaitStatus(Thread, PatienceMs, Status) or not WIFSTOPPED(Status) then
+    Status := 0
+  else if Status shr 16 <> StopEvent then
+    Signal := WSTOPSIG(Status); // it came first, and goes on when the thread is let go
+  if (Status shr 16 = StopEvent)
     and MoveRegisters(GetRegisters, Thread, Stopped.Registers)
     and (Int64(Stopped.Registers[CallNumber]) >= 0) and (Stopped.Registers[Segment] = Code64)
     and Trace(GetMask, Thread, SizeOf(UInt64), NativeUInt(@Stopped.Mask))
@@ -172,7 +179,7 @@ begin
     Resume(Stopped);
     Trace(SetMask, Thread, SizeOf(UInt64), NativeUInt(@Stopped.Mask));
   end;
-  Trace(Detach, Thread, 0, 0);
+  Trace(Detach, Thread, 0, Signal);
 end;
 
 function StartBy(Thread: Integer; CallAt: UInt64; const Head: TPageHead): TThreadStart;

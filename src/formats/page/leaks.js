@@ -102,14 +102,14 @@ function stackOf(place){
     &&keyOf(farOut(one,shared))==keyOf(farOut(stacks[0],shared))))shared++;
   // A line may have more stacks than the data has.
   const rest=what=>stacks.reduce((left,one)=>left-one[what],place[what]);
-  const others=rest("blocks")>0?[make("li",{},
-    `${count(rest("blocks"),"block")}, ${amount(rest("bytes"),"bytes")} by other callers`)]:[];
-  const list=make("ol",{},...itemsOf(stacks,0,shared),...others,
+  const others=rest("blocks")>0?make("p",{class:"quiet"},
+    `${count(rest("blocks"),"block")}, ${amount(rest("bytes"),"bytes")} by other callers`):"";
+  const list=make("ol",{},...itemsOf(stacks,0,shared),
     ...first.slice(first.length-shared).map(itemOf));
   return make("details",{open:""},make("summary",{},
     `${count(place.blocks,"block")}, ${amount(place.bytes,"bytes")}`),
     place.number?make("p",{class:"quiet"},
-      `First one: allocation ${amount(place.number)} by thread ${place.thread}`):"",list);
+      `First one: allocation ${amount(place.number)} by thread ${place.thread}`):"",list,others);
 }
 const chainOf=names=>make("ol",{class:"chain"},...names.map(name=>make("li",{},name)));
 
