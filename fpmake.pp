@@ -44,7 +44,7 @@ var
 
 begin
   P := Installer.AddPackage('lanemm');
-  P.Version := '1.0.0-rc1';
+  P.Version := '1.0.0';
   P.License := 'MIT';
   P.Description := 'Memory manager that stays fast when many threads allocate.';
   P.OSes := [linux, win64];

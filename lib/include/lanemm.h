@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 /* The version of this header; lanemm_version returns that of the library. */
-#define LANEMM_VERSION "1.0.0-rc1"
+#define LANEMM_VERSION "1.0.0"
 
 const char *lanemm_version(void);
 

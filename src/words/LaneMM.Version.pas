@@ -10,7 +10,7 @@ interface
 
 const
   /// Major, minor and patch number, and for a candidate its number, as of Semantic Versioning 2.
-  ThisVersion = '1.0.0-rc1';
+  ThisVersion = '1.0.0';
 
 implementation
 
