@@ -37,9 +37,8 @@ procedure HardSetFamily(P: Pointer; Family: TFamily);
 /// leaves open, or with a family that is not its own: the first that is wrong.
 procedure HardCheckCall(P: Pointer; Size: NativeUInt; Family: TFamily);
 /// At the end of the program: frees the blocks of this thread that wait, so that they are checked,
-/// and checks all others if no other thread ever had one. Does nothing where a handler of a signal
-/// ends it, which may have interrupted a call: Frame is one of the stack.
-procedure HardEnd(Frame: NativeUInt);
+/// and checks all others if no other thread ever had one.
+procedure HardEnd;
 
 implementation
 
@@ -47,8 +46,8 @@ uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.Threads,
   LaneMM.Arena, LaneMM.Walk, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Aligned, LaneMM.Free,
   LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState,
-  LaneMM.CallCode, LaneMM.Erase, LaneMM.Patterns, LaneMM.BlockNotes, LaneMM.DebugCheck,
-  LaneMM.DebugReport, LaneMM.DebugThreads;
+  LaneMM.Erase, LaneMM.Patterns, LaneMM.BlockNotes, LaneMM.DebugCheck, LaneMM.DebugReport,
+  LaneMM.DebugThreads;
 
 const
   // Of each block: half of the key, and the end word.
@@ -380,9 +379,9 @@ begin
     IsAccepted(Block, msWriteAfter);
 end;
 
-procedure HardEnd(Frame: NativeUInt);
+procedure HardEnd;
 begin
-  if (Debug.MarkBytes = 0) or DebugIsUnusedChild or HandlerIsBelow(Frame) then
+  if (Debug.MarkBytes = 0) or DebugIsUnusedChild then
     Exit;
   ReleaseAll;
   if not IsOnlyThread then

@@ -45,14 +45,11 @@ function RoutineFollows(Code: PByte): Boolean;
 /// Returns whether a routine with a prologue may begin here: with a push, or an instruction with a
 /// REX prefix; on i386 with any instruction. x86 only.
 function RoutineMayStart(Code: PByte): Boolean;
-/// Returns whether a handler of a signal seems to run on the stack at Frame: whether a word of the
-/// next 64 KB is the address that a handler returns to. x86_64 only.
-function HandlerIsBelow(Frame: NativeUInt): Boolean;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Os, LaneMM.CodeRanges, LaneMM.X86Code, LaneMM.A64Code;
+  LaneMM.Layout, LaneMM.CodeRanges, LaneMM.X86Code, LaneMM.A64Code;
 
 {$I ../LaneMM.AfterUses.inc}
 
@@ -346,44 +343,6 @@ begin
     Result := A64LoadOffset(PInstruction(Return)[-2], Register)
   else if IsX86 then
     Result := X86CallOffset(Return);
-end;
-
-// Returns whether the code at Address ends a handler: mov rax,15 or mov eax,15 and syscall.
-function EndsHandler(Address: NativeUInt): Boolean;
-const
-  First = NativeUInt(1) shl 16;
-  Limit = NativeUInt(1) shl (SizeOf(Pointer) * 6 - 1);
-  Ends: array[0..1] of ShortString = (#$48#$C7#$C0#15#0#0#0#$0F#$05, #$B8#15#0#0#0#$0F#$05);
-var
-  Code: ShortString;
-  Index: Integer;
-begin
-  Result := False;
-  if (Address < First) or (Address >= Limit) then
-    Exit;
-  for Index := Low(Ends) to High(Ends) do
-  begin
-    Code[0] := Ends[Index][0];
-    Result := Result or OsRead(Address, @Code[1], Length(Code)) and (Code = Ends[Index]);
-  end;
-end;
-
-function HandlerIsBelow(Frame: NativeUInt): Boolean;
-const
-  Parts = 64;
-  WordsInPart = 1024 div SizeOf(NativeUInt);
-var
-  Words: array[0..WordsInPart - 1] of NativeUInt;
-  Part, Index: Integer;
-begin
-  Result := False;
-  for Part := 0 to Parts - 1 do
-  begin
-    if Result or not OsRead(Frame + NativeUInt(Part) * SizeOf(Words), @Words, SizeOf(Words)) then
-      Exit;
-    for Index := 0 to WordsInPart - 1 do
-      Result := Result or EndsHandler(Words[Index]);
-  end;
 end;
 
 end.
