@@ -143,7 +143,8 @@ begin
   for Index := 1 to HeapsAtOnce do
     if (Heap <> nil) and SweepPart(Heap, Left) then
       Heap := Heap^.NextHeap;
-  // Another thread may have gone on with the sweep, or have ended it and begun the next one.
+  // Another thread may have gone on with the sweep, or have ended it and begun the next one. Full
+  // barrier, with nothing: the heaps' locks order what is swept.
   CompareAndSwap(NativeUInt(Process.SweepNext), NativeUInt(First), NativeUInt(Heap));
   if Heap = nil then
     CallHook(Hooks.Sweep);

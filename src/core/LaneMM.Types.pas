@@ -477,9 +477,9 @@ type
                                                     //  or LastRunGiven
         SweepLine: TCacheLine;                      //< padding  sweeps and purges write:
         SweepWanted: TAtomicWord;                   //< shared  1: idle owners may have empty spans
-        SweepNext: PHeap;                           //< racy  the heap that a sweep by parts goes
+        SweepNext: PHeap;                           //< shared  the heap that a sweep by parts goes
                                                     //  on with, or nil; two threads at once sweep
-                                                    //  some twice, or leave them to the next sweep
+                                                    //  some twice
         SweepFrom: NativeUInt;                      //< racy  backed slices worth the next sweep;
                                                     //  two threads at once sweep once too often
         PurgeState: TAtomicWord;                    //< shared  see LaneMM.Purge

@@ -186,7 +186,7 @@ var
   Thread: PDebugThread;
 begin
   Thread := KnownThread;
-  DebugThreadEnter(Thread);
+  DebugThreadEnter(Thread); // before the lock: a handler that interrupts this sees either
   LockEnter(Debug.Lock);
   Debug.Holder := Thread;
 end;

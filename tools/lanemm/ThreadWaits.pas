@@ -327,7 +327,6 @@ const
 var
   Operation, Kind: Cardinal;
   Expected: Cardinal;
-  IsForEnd: Boolean;
 begin
   Operation := Thread.Registers[Rsi];
   Kind := Operation and not (PrivateFlag or ClockFlag);
@@ -360,16 +359,16 @@ begin
   if (Thread.Kind = waEvent) and (Operation and PrivateFlag = 0)
     and not WordIsOwn(Target, Image, Thread.Registers[Rdi]) then
     Thread.Kind := waOutside; // another process may set it
-  IsForEnd := Thread.Kind = waThread;
-  if Thread.Registers[R10] <> 0 then
-    Thread.Kind := waTime
-  else
-    ReadRefusal(Thread);
-  if IsForEnd and (Thread.Kind = waTime) then
+  if Thread.Registers[R10] = 0 then
+    ReadRefusal(Thread)
+  else if Thread.Kind = waThread then
   begin
+    Thread.Kind := waTime;
     Thread.Owner := 0; // it holds no lock
     Thread.What := Thread.What + ' for a limited time';
-  end;
+  end
+  else
+    Thread.Kind := waTime;
   if not Thread.IsRefused and ((Thread.Kind = waLock)
     or (Thread.Kind = waTime) and (Thread.Owner <> 0)) then
     Thread.What := WordName(Target, Image, Thread.Registers[Rdi], 'the lock');
