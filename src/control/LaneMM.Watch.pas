@@ -492,8 +492,6 @@ procedure Apply;
 begin
   ApplyToEngine;
   StacksSetDepth(Settings.Values[opDepth]);
-  Report.LogMost := Settings.Values[opLogMost];
-  Report.HidesContents := not IsSet(opDump);
   AllocationLogApply;
   SetCalls;
   if (DebugIsOn or GuardSampleIsOn) and not DebugStart then

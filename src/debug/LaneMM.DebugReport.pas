@@ -389,7 +389,7 @@ begin
     and not (Finding.Message in [msMismatchFree, msMismatchObject]) then
     // These have it among the backtraces of the block.
     AddStack(Report, msHereStack, Here);
-  if not LaneMM.ReportState.Report.HidesContents then
+  if IsSet(opDump) then
     AddDump(Report.Event.Text, Finding);
   AddAdvice(Report, Finding);
   SymbolizerKeep(Report.Symbolizer);

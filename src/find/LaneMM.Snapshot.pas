@@ -166,7 +166,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Bits, LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk, LaneMM.Text,
-  LaneMM.ReportState, LaneMM.DebugThreads, LaneMM.Groups, LaneMM.Containers, LaneMM.BacktraceTable;
+  LaneMM.SettingsState, LaneMM.DebugThreads, LaneMM.Groups, LaneMM.Containers,
+  LaneMM.BacktraceTable;
 
 const
   SlotCount = GroupLimit * 2;
@@ -441,7 +442,7 @@ var
   Text: TText;
   Contents: TContents;
 begin
-  if not (Group^.Kind in [coAnsiString, coUnicodeString]) or Report.HidesContents
+  if not (Group^.Kind in [coAnsiString, coUnicodeString]) or not IsSet(opDump)
     or (Group^.ExampleCount = MostExamples) then
     Exit;
   ContentsRead(Block, Contents);

@@ -220,7 +220,7 @@ begin
   MessageAdd(Opened.Text, Messages[News^.Block = nil, News^.Corruption], Fields);
   if (News^.Corruption = coLink) and (News^.Block <> nil) then
   begin
-    if not Report.HidesContents then
+    if IsSet(opDump) then
       MessageAdd(Opened.Text, msCorruptWord, Fields);
     if PByte(News^.Block) <> News^.Span^.Start then
       MessageAdd(Opened.Text, msBlockBefore, Fields);

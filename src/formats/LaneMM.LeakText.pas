@@ -191,7 +191,7 @@ begin
   FieldName(Fields, fiThread, Place^.Thread);
   MessageEnd(Text, msLeakStack, Fields);
   AddTree(Text, List, Place);
-  if not Report.HidesContents then
+  if IsSet(opDump) then
     AddDump(Text, Place);
 end;
 

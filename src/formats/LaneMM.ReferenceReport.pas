@@ -16,9 +16,9 @@ implementation
 
 uses
   LaneMM.Hooks, LaneMM.Bits, LaneMM.Walk, LaneMM.Text, LaneMM.ReportState, LaneMM.Events,
-  LaneMM.Messages, LaneMM.ReportHead, LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.Symbols,
-  LaneMM.BacktraceText, LaneMM.Contents, LaneMM.DebugState, LaneMM.Groups, LaneMM.GuardPages,
-  LaneMM.References;
+  LaneMM.SettingsState, LaneMM.Messages, LaneMM.ReportHead, LaneMM.Unwind, LaneMM.BacktraceTable,
+  LaneMM.Symbols, LaneMM.BacktraceText, LaneMM.Contents, LaneMM.DebugState, LaneMM.Groups,
+  LaneMM.GuardPages, LaneMM.References;
 
 // Adds what a block holds, of a string its beginning, too.
 procedure AddContents(var Text: TText; const Block: TBlockInfo);
@@ -34,7 +34,7 @@ begin
     TextAddChars(Text, ContentsNames[Contents.Kind]);
   TextAdd(Text, ' of ');
   TextAddCount(Text, Block.RequestedSize, 'byte');
-  if not (Contents.Kind in [coAnsiString, coUnicodeString]) or Report.HidesContents then
+  if not (Contents.Kind in [coAnsiString, coUnicodeString]) or not IsSet(opDump) then
     Exit;
   TextAdd(Text, ' ');
   ContentsAddText(Text, Contents, MostText);

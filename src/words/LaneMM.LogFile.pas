@@ -2,7 +2,7 @@
 //
 // Owns:       Report.LogState.
 // Invariants: every file that LaneMM writes is opened here. A log is appended to; one that would
-//             exceed Report.LogMost is renamed, and a new one begins. Any other file is new. No
+//             exceed `log:most` is renamed, and a new one begins. Any other file is new. No
 //             symbolic link is followed, no file of another user is emptied, and none is created
 //             in a folder of the system; a file there that the setting names is appended to. New
 //             files are for the owner alone. No pipe or terminal stops the program for long.
@@ -43,8 +43,8 @@ procedure LogFileTryAgain;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsFiles, LaneMM.ReportState,
-  LaneMM.ReportHead;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsFiles, LaneMM.SettingsState,
+  LaneMM.ReportState, LaneMM.ReportHead;
 
 type
   TOpenCall = function(Path: PAnsiChar): TOsFile;
@@ -104,14 +104,6 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- paths
-
-// Returns the setting, ended by #0; nil when it is empty.
-function SetPath: PAnsiChar;
-begin
-  Result := PAnsiChar(Report.LogPath);
-  if (Result <> nil) and (Result^ = #0) then
-    Result := nil;
-end;
 
 // Copies the folder of the file in a path, `./` for a mere name.
 procedure CopyFolder(Path: PAnsiChar; out Folder: TPath);
@@ -204,8 +196,8 @@ var
   Length: UInt64;
 begin
   Length := OsFileLength(Handle);
-  if (Length = 0) or (Length + Search.Text.Length <= Report.LogMost) or not IsLog(Search.Path.Start)
-    or not SetBit(RenamingBit) then
+  if (Length = 0) or (Length + Search.Text.Length <= Settings.Values[opLogMost])
+    or not IsLog(Search.Path.Start) or not SetBit(RenamingBit) then
     Exit;
   if TextOpen(OldPath, 2 * OsPageSize) then
   begin
@@ -228,7 +220,7 @@ begin
   if Search.WantsPath then
     Exit(True);
   Handle := Open(Search.Path.Start);
-  if (Handle >= 0) and (@Open = @OsFileAppend) and (Report.LogMost > 0) then
+  if (Handle >= 0) and (@Open = @OsFileAppend) and IsSet(opLogMost) then
     BeginAnew(Search, Open, Handle);
   if Handle < 0 then
   begin
@@ -292,13 +284,13 @@ var
   Folder: TPath;
   Open: TOpenCall;
 begin
-  CopyFolder(SetPath, Folder);
+  CopyFolder(@Settings.LogPath, Folder);
   SetFolder(Search.Path, @Folder);
   Open := OsFileAppend;
   if IsOfSystem(Search.Path) then
     Open := OsFileAppendExisting;
   Search.Path.Length := 0;
-  TextAddChars(Search.Path, SetPath);
+  TextAddChars(Search.Path, @Settings.LogPath);
   TextAdd(Search.Path, #0);
   Result := TryPath(Search, Open);
 end;
@@ -308,17 +300,16 @@ function TrySetting(var Search: TSearch): Boolean;
 var
   Folder: TPath;
 begin
-  if SetPath = nil then
+  Path: PAnsiChar;
+  Path := @Settings.LogPath;
+  if Path^ = #0 then
     Exit(False);
-  if OsFolderPath(SetPath, @Folder, SizeOf(Folder)) > 0 then
-    Exit(TryFolder(Search, SetPath));
+  if OsFolderPath(Path, @Folder, SizeOf(Folder)) > 0 then
+    Exit(TryFolder(Search, Path));
   if @Search.Open = @OsFileAppend then
     Exit(TrySetFile(Search));
-  Result := TextFileName(SetPath) <> SetPath;
-  if not Result then
-    Exit;
-  CopyFolder(SetPath, Folder);
-  Result := TryFolder(Search, @Folder);
+  CopyFolder(Path, Folder);
+  Result := (TextFileName(Path) <> Path) and TryFolder(Search, @Folder);
 end;
 
 function TryPlace(var Search: TSearch; Place: TPlace): Boolean;

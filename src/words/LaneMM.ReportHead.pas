@@ -32,7 +32,7 @@ procedure HeadAddTime(var Text: TText; Seconds: UInt64);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsFiles, LaneMM.Json, LaneMM.ReportState,
+  LaneMM.Types, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsFiles, LaneMM.Json, LaneMM.SettingsState,
   LaneMM.Version;
 
 type
@@ -92,7 +92,7 @@ begin
 end;
 
 // Adds the command line of the process, cut to 200 bytes, and to the program alone where
-// Report.HidesContents is set. Control characters become `?`.
+// `dump` is 0. Control characters become `?`.
 procedure AddCommand(var Text: TText);
 const
   Most = 200;
@@ -103,7 +103,7 @@ begin
   Length := OsCommandLine(@Line, SizeOf(Line));
   Index := 0;
   while (Index < Length) and (Index < Most)
-    and not (Report.HidesContents and (Line[Index] = ' ')) do
+    and (IsSet(opDump) or (Line[Index] <> ' ')) do
   begin
     if Line[Index] in [#0..#31, #127] then
       Line[Index] := '?';

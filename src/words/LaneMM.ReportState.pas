@@ -58,10 +58,6 @@ type
 
   /// The state that the room shares.
   TReport = record
-    LogPath: PPath;         //< const   the setting `log`, see LaneMM.LogFile; nil or empty: not set
-    LogMost: NativeUInt;    //< racy    bytes of the event log before a new one begins; 0: any
-    SystemLog: PPath;       //< const   the socket of the system's log, see LaneMM.SystemLog
-    HidesContents: Boolean; //< racy    reports leave out contents of blocks and arguments
     Rules: TEventRules;     //< racy    the rules by kind, see LaneMM.EventRules
     Call: TEventCall;       //< racy    the callback; nil: none. An old one may get one event more
     Keep: TEventCall;       //< racy    keeps events, see LaneMM.BlackBox; nil: nothing does

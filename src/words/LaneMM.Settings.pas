@@ -1,6 +1,6 @@
 /// The run-time settings: their reader. LaneMM.SettingTable has their names and defaults.
 //
-// Owns:       Settings; Report.LogPath, SystemLog.
+// Owns:       Settings.
 // Invariants: later sources override earlier ones: the defaults, the file `<program>.lanemm` beside
 //             the program, the environment variable LANEMM, the calls of the program. A program
 //             with more rights than its user (set-user-ID) obeys its calls alone.
@@ -27,8 +27,8 @@ function SettingsAreChanged: Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.OsProcess, LaneMM.OsFiles, LaneMM.ReportState,
-  LaneMM.EventRules, LaneMM.LogFile, LaneMM.Text, LaneMM.SettingsState, LaneMM.SettingTable,
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.OsProcess, LaneMM.OsFiles, LaneMM.EventRules,
+  LaneMM.LogFile, LaneMM.Text, LaneMM.SettingsState, LaneMM.SettingTable,
   LaneMM.SettingValues, LaneMM.SettingMessages, LaneMM.SettingSources, LaneMM.HeapTrc;
 
 const
@@ -347,8 +347,6 @@ begin
   for Option := Low(TOption) to High(TOption) do
     Settings.Values[Option] := OptionTexts[Option].Initial;
   EventRulesStart;
-  Report.LogPath := @Settings.LogPath;
-  Report.SystemLog := @Settings.SyslogPath;
   Settings.IsPrivileged := OsIsPrivileged;
   if not Settings.IsPrivileged then
     ReadSources;

@@ -21,7 +21,8 @@ function SystemLogSend(const Text: TText): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.OsFiles, LaneMM.ReportState;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.OsFiles, LaneMM.SettingsState,
+  LaneMM.ReportState;
 
 const
   DefaultSocket: PAnsiChar = '/dev/log';
@@ -32,8 +33,8 @@ const
 
 function Socket: PAnsiChar;
 begin
-  Result := PAnsiChar(Report.SystemLog);
-  if (Result = nil) or (Result^ = #0) then
+  Result := @Settings.SyslogPath;
+  if Result^ = #0 then
     Result := DefaultSocket;
 end;
 
