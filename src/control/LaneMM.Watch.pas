@@ -69,7 +69,6 @@ type
     EndSignals: TAtomicWord; //< shared  1: the handlers of signals that end the program are set
     HasApplied: Boolean;     //< lock Control  settings were applied before
     HasNotes: Boolean;       //< lock Control  `stacks` is on
-    HasFront: Boolean;       //< lock Control  the entries count, or record
     NextExit: Pointer;       //< const   the exit procedure that was set before LaneMM's
     Entries: TMemoryManager; //< racy    the entries that were installed last; GetMem nil: those of
                              //  LaneMM.Engine. Written under Lock
@@ -414,17 +413,6 @@ begin
     Observe.GrowthBehind.ReallocMem := BlockRealloc;
 end;
 
-// Returns whether blocks are filled when they are freed or new, or were: then the entries must be
-// set.
-function IsErasing: Boolean;
-var
-  Manager: TMemoryManager;
-begin
-  GetMemoryManager(Manager);
-  Result := IsErasingFreed or IsErasingNew or (@Manager.FreeMem = @EraseFree)
-    or (@Manager.GetMem = @EraseGet);
-end;
-
 procedure WatchConfine;
 var
   Most: NativeUInt;
@@ -470,22 +458,6 @@ begin
     RecordingEnd
   else if not RecordingIsOn and not RecordingStart then
     Settings.Values[opRecord] := 0;
-  if RecordingIsOn then
-    TakeEndSignals;
-end;
-
-procedure ApplyEntries;
-begin
-  Control.HasFront := CallsAreSeen;
-  SetEntries;
-end;
-
-// Returns whether nothing watches that is written when a signal comes: the black box is written
-// before, reports at limits are, too.
-function IsWrittenBefore: Boolean;
-begin
-  Result := IsSampling and not (IsSet(opContention) or IsSet(opGrowth) or IsSet(opProfile)
-    or Debug.IsStarted or IsErasing or (Debug.Notes <> nil));
 end;
 
 procedure Apply;
@@ -512,26 +484,25 @@ begin
     OsSignalSet(Settings.Values[opSignal], WriteOnSignal, suAgain);
   if not IsWatching then
   begin
-    if (LoadAcquire(Observe.SiteKeys) = 0) and not Debug.IsStarted and not IsErasing
-      and (Debug.Notes = nil) then
-    begin
-      if CallsAreSeen or Control.HasFront then
-        ApplyEntries;
-      Exit;
-    end;
     Settings.Values[opContention] := 0;
     Settings.Values[opGrowth] := 0;
     Settings.Values[opProfile] := 0;
     Settings.Values[opBlackBox] := 0;
     Settings.Values[opLimitReport] := 0;
   end;
+  // The black box is written before a signal comes, as are reports at limits.
+  if IsSet(opContention) or IsSet(opGrowth) or IsSet(opProfile) or Debug.IsStarted
+    or RecordingIsOn then
+    TakeEndSignals;
+  if (@Control.Entries.GetMem = nil) and (LoadAcquire(Observe.SiteKeys) = 0)
+    and not (Debug.IsStarted or IsSet(opStacks) or IsErasingFreed or IsErasingNew
+    or CallsAreSeen) then
+    Exit; // nothing lies in front of the engine, nor did
   LockMissesApply;
   if IsSet(opBlackBox) and not BlackBoxStart then
     Settings.Values[opBlackBox] := 0;
   WatchFrees;
-  ApplyEntries;
-  if not IsWrittenBefore then
-    TakeEndSignals;
+  SetEntries;
   TimedReportsApply;
 end;
 

@@ -22,10 +22,6 @@ procedure EraseRange(P: PByte; Size: NativeUInt; Value: Byte = 0);
 procedure EraseReturned(P: PByte; Size: NativeUInt);
 /// Copies the contents of a block that is moved by a resize, and counts that. Pages as EraseRange.
 procedure EraseCopy(Source, Target: PByte; Size: NativeUInt);
-/// FreeMem that erases.
-function EraseFree(P: Pointer): TSize;
-/// GetMem that fills the block.
-function EraseGet(Size: TSize): Pointer;
 /// Puts the entries that erase in the place of those of release mode, if `erase` has `free` and
 /// ErasesFreed, and those that fill in front of the ones that allocate and resize, if it has `new`.
 procedure EraseUseEntries(var Manager: TMemoryManager; ErasesFreed: Boolean);
