@@ -53,12 +53,12 @@ uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.OsSignals,
   LaneMM.Rtl, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Huge, LaneMM.Threads, LaneMM.Purge,
   LaneMM.Limits, LaneMM.Stats, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState,
-  LaneMM.ReportHead, LaneMM.Text, LaneMM.ReportStack, LaneMM.SettingsState, LaneMM.Settings,
-  LaneMM.StacksState, LaneMM.Unwind, LaneMM.CodeRanges, LaneMM.BacktraceTable, LaneMM.Modules,
-  LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Counting, LaneMM.Recording, LaneMM.SeenCalls,
-  LaneMM.EventLog, LaneMM.Growth, LaneMM.EngineReports,
-  LaneMM.Profile, LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports, LaneMM.BlackBox,
-  LaneMM.Pressure, LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.AllocationLog, LaneMM.BlockNotes,
+  LaneMM.ReportHead, LaneMM.Text, LaneMM.ReportStack, LaneMM.LogFile, LaneMM.SettingsState,
+  LaneMM.Settings, LaneMM.StacksState, LaneMM.Unwind, LaneMM.CodeRanges, LaneMM.BacktraceTable,
+  LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Counting, LaneMM.Recording,
+  LaneMM.SeenCalls, LaneMM.EventLog, LaneMM.Growth, LaneMM.EngineReports, LaneMM.Profile,
+  LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports, LaneMM.BlackBox, LaneMM.Pressure,
+  LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.AllocationLog, LaneMM.BlockNotes,
   LaneMM.Debug, LaneMM.DebugSpans, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardPages,
   LaneMM.DebugReport, LaneMM.GuardSample, LaneMM.LeakList, LaneMM.Leaks, LaneMM.LivePage;
 
@@ -373,6 +373,7 @@ begin
   LivePageForget;
   Settings.SaysClean := False;
   StoreRelease(Settings.Readers, 0);
+  LogFileForget;
   ModulesRecover;
   BacktracesRecover(IsTorn);
   SitesForget;

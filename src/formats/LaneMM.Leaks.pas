@@ -301,6 +301,7 @@ var
 begin
   LockReset(Leaks.Lock); // its entries are whole after every single write
   LockReset(Leaks.SearchLock);
+  PauseEnd; // the fork may have come before the signal of a pause that had begun
   OsReleasePages(Leaks.Spans, Leaks.SpanCount * SizeOf(TSpanCount));
   Leaks.Spans := nil;
   Way.Count := 0;

@@ -39,6 +39,8 @@ function LogFileDelete(const Suffix: ShortString): Boolean;
 /// Lets logs go again to what the setting names, although writing there failed, and a line say
 /// where files are: the setting was given anew.
 procedure LogFileTryAgain;
+/// In a child process: no thread renames a log.
+procedure LogFileForget;
 
 implementation
 
@@ -298,9 +300,9 @@ end;
 // Tries what the setting names: a folder, or a file, beside which all but the log goes.
 function TrySetting(var Search: TSearch): Boolean;
 var
+  Path: PAnsiChar;
   Folder: TPath;
 begin
-  Path: PAnsiChar;
   Path := @Settings.LogPath;
   if Path^ = #0 then
     Exit(False);
@@ -435,6 +437,11 @@ end;
 procedure LogFileTryAgain;
 begin
   ClearBits(BitOf(plSetting) or LogNoticeBit or FileNoticeBit);
+end;
+
+procedure LogFileForget;
+begin
+  ClearBits(RenamingBit);
 end;
 
 end.

@@ -23,12 +23,13 @@ type
     procedure FileOfTheProgramIsNeitherRenamedNorDeleted;
     procedure CutReportSaysSo;
     procedure LogThatIsSetAnewIsTried;
+    procedure ChildRenamesALogThatItsParentWasRenaming;
   end;
 
 implementation
 
 uses
-  SysUtils, StrUtils, BaseUnix, Test.Tools, LaneMM, LaneMM.Os, LaneMM.LogFile;
+  SysUtils, StrUtils, BaseUnix, Test.Tools, LaneMM, LaneMM.Os, LaneMM.ReportState, LaneMM.LogFile;
 
 const
   Overrun = 'Heap block overrun: bytes past the end were modified.';
@@ -153,6 +154,28 @@ begin
   finally
     LaneMM_SetEventLogPath(nil);
     DeleteFile(ParamStr(0) + '.part');
+  end;
+end;
+
+procedure TLogFilesTests.ChildRenamesALogThatItsParentWasRenaming;
+const
+  Renaming = 32; // the bit of a thread that does; a child process has no such thread
+  Line = 'LaneMM: a log'#10;
+begin
+  RunIn('', ':');
+  LaneMM_Configure('log=' + Program_.Folder + 'DamagedEnd.d/own,log:most=20');
+  Report.LogState := Report.LogState or Renaming;
+  try
+    ScreenOf(LogFileAppend, Line);
+    ScreenOf(LogFileAppend, Line);
+    AssertEquals('while another thread renames it', Line + Line, Content('own'));
+    LogFileForget;
+    ScreenOf(LogFileAppend, Line);
+    AssertEquals(Line, Content('own'));
+    AssertEquals(Line + Line, Content('own.1'));
+  finally
+    LaneMM_Configure('log:most=0');
+    LaneMM_SetEventLogPath(nil);
   end;
 end;
 
