@@ -77,6 +77,14 @@ begin
   Inc(Words, Ord(IsQuoted and (Words^ = Quote)));
 end;
 
+// Reads a path that has a default, which 0 and an empty one in quotes restore.
+procedure ReadPlace(var Words: PAnsiChar; out Path: TPath);
+begin
+  ReadPath(Words, Path);
+  if TextIs(@Path, '0') then
+    Path[0] := #0;
+end;
+
 // Reads one of the words that settings of Kind accept, up to the end of the setting, and adds its
 // bit to Bits; `0` clears all.
 function ReadBit(var Words: PAnsiChar; Kind: TOptionKind; var Bits: NativeUInt): Boolean;
@@ -193,11 +201,11 @@ begin
     opRecord: Exit(ReadFile(Words, Option, Settings.RecordPath, Value));
     opLog:
       begin
-        ReadPath(Words, Settings.LogPath);
+        ReadPlace(Words, Settings.LogPath);
         LogFileTryAgain; // it counts from the next log on
       end;
-    opLeaksIgnore: ReadPath(Words, Settings.IgnorePath);
-    opSyslog: ReadPath(Words, Settings.SyslogPath);
+    opLeaksIgnore: ReadPath(Words, Settings.IgnorePath); // 0 is not the default there
+    opSyslog: ReadPlace(Words, Settings.SyslogPath);
   end;
   case OptionTexts[Option].Kind of
     okText, okSocket: Exit(True);

@@ -32,6 +32,7 @@ type
     procedure NumberThatNoWordHoldsIsTheHighest;
     procedure LongWordIsRefused;
     procedure PathWithoutValueIsRefusedAndTheOneBeforeStays;
+    procedure ZeroRestoresTheDefaultOfAPath;
     procedure PathIsKept;
     procedure PathInQuotesMayHaveSeparators;
     procedure UnknownWordNamesTheNearest;
@@ -204,6 +205,16 @@ begin
   AssertEquals('calls', string(PAnsiChar(@Settings.RecordPath)));
   AssertTrue(Reads('log="",syslog="",leaks:ignore="",record=0'));
   AssertEquals('the default again', '', string(PAnsiChar(@Settings.LogPath)));
+end;
+
+procedure TSettingsTests.ZeroRestoresTheDefaultOfAPath;
+begin
+  AssertTrue(Reads('log=some/Path.txt,syslog=some/socket'));
+  AssertTrue(Reads('log=0,syslog=0'));
+  AssertEquals('', string(PAnsiChar(@Settings.LogPath)));
+  AssertEquals('', string(PAnsiChar(@Settings.SyslogPath)));
+  AssertTrue(Reads('log=./0'));
+  AssertEquals('./0', string(PAnsiChar(@Settings.LogPath)));
 end;
 
 procedure TSettingsTests.PathIsKept;
