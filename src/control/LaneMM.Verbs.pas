@@ -23,8 +23,8 @@ implementation
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Backed, LaneMM.Shards,
   LaneMM.Heap, LaneMM.Threads, LaneMM.Stats, LaneMM.ReportState, LaneMM.Text, LaneMM.SettingsState,
-  LaneMM.Settings, LaneMM.ObserveState, LaneMM.EventLog, LaneMM.HeapReport, LaneMM.Profile,
-  LaneMM.Snapshot, LaneMM.Leaks, LaneMM.Watch;
+  LaneMM.SettingTable, LaneMM.SettingValues, LaneMM.Settings, LaneMM.ObserveState,
+  LaneMM.EventLog, LaneMM.HeapReport, LaneMM.Profile, LaneMM.Snapshot, LaneMM.Leaks, LaneMM.Watch;
 
 type
   // The request that is being answered.
@@ -289,11 +289,25 @@ begin
     and ((Words[Length(Name)] = #0) or (Name[Length(Name)] = '='));
 end;
 
+// Applies the settings that were read; names those that are off again: there was no memory for
+// them, or no file.
 procedure ApplyChanges;
+var
+  Wanted: array[TOption] of NativeUInt;
+  Option: TOption;
 begin
-  if Verbs.IsChanged then
-    WatchApply;
+  if not Verbs.IsChanged then
+    Exit;
   Verbs.IsChanged := False;
+  Move(Settings.Values, Wanted, SizeOf(Wanted));
+  WatchApply;
+  for Option := Low(TOption) to High(TOption) do
+    if (Wanted[Option] <> 0) and not IsSet(Option) then
+    begin
+      Fail('no memory or no file for `');
+      TextAddChars(Verbs.Answer, OptionTexts[Option].Name);
+      Add('`: it stays off'#10);
+    end;
 end;
 
 // Obeys one word, ended by #0. Settings before a verb apply to it.
@@ -314,16 +328,13 @@ begin
 end;
 
 procedure ObeyWords(Words: PAnsiChar);
-const
-  Separators = [#9, #10, #13, ' ', ','];
 var
   Next: PAnsiChar;
 begin
   while Words^ <> #0 do
   begin
     Next := Words;
-    while not (Next^ in Separators + [#0]) do
-      Inc(Next);
+    ValueSkip(Next);
     if Next^ <> #0 then
     begin
       Next^ := #0;

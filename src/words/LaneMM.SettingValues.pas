@@ -12,6 +12,8 @@ interface
 
 /// Returns whether Sign ends a setting.
 function ValueEnds(Sign: AnsiChar): Boolean; inline;
+/// Moves Words to the end of the setting; what is in quotes may have separators.
+procedure ValueSkip(var Words: PAnsiChar);
 /// Reads a number up to the end of the setting, with K, M or G for binary multiples; what a word
 /// cannot hold becomes its highest number.
 function ValueNumber(var Words: PAnsiChar; out Value: NativeUInt): Boolean;
@@ -33,6 +35,18 @@ uses
 function ValueEnds(Sign: AnsiChar): Boolean;
 begin
   Result := Sign in [#0, ',', ' ', #9, #10, #13];
+end;
+
+procedure ValueSkip(var Words: PAnsiChar);
+var
+  IsQuoted: Boolean;
+begin
+  IsQuoted := False;
+  while (Words^ <> #0) and (IsQuoted or not ValueEnds(Words^)) do
+  begin
+    IsQuoted := IsQuoted xor (Words^ = '"');
+    Inc(Words);
+  end;
 end;
 
 // Reads decimal digits; Words moves past all of them.

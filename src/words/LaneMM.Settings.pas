@@ -247,8 +247,7 @@ begin
     Include(Settings.Given, Option);
     Result := True;
   end;
-  while not ValueEnds(Words^) do
-    Inc(Words);
+  ValueSkip(Words);
 end;
 
 function SettingsRead(Words: PAnsiChar; const Source: ShortString): Boolean;

@@ -26,6 +26,7 @@ type
     procedure NoSignalIsHandled;
     procedure RequestIsObeyedOnce;
     procedure SettingAppliesAtOnce;
+    procedure SettingThatFindsNoFileIsNamed;
     procedure WrongWordIsNamedAndTheOthersApply;
     procedure NoWordsAreAnswered;
     procedure WordsWithoutAnEndAreCut;
@@ -35,6 +36,7 @@ type
     procedure RequestWaitsWhileSettingsAreRead;
     procedure RequestWaitsWhileTheTotalsAreWritten;
     procedure ReportNamesItsFile;
+    procedure PathInQuotesMayHaveSeparators;
     procedure UnknownReportIsNamed;
     procedure ReportOfNothingSaysSo;
     procedure SnapshotsSayHowMuchMemoryGrew;
@@ -197,6 +199,15 @@ begin
   Same(0, Settings.Values[opContention], 'contention=0');
 end;
 
+procedure TMailboxTests.SettingThatFindsNoFileIsNamed;
+begin
+  fpDup2(fpOpen('/dev/null', O_WRONLY), StdErrorHandle); // for the line of the process itself
+  Expect('least=7,blackbox=/nowhere/at/all', 'no file for `blackbox`: it stays off'#10);
+  Same(Ord(poFailed), Mailbox^.Mailbox.Outcome, 'outcome');
+  Same(0, Settings.Values[opBlackBox], 'blackbox');
+  Same(7, Settings.Values[opLeast], 'least');
+end;
+
 procedure TMailboxTests.WrongWordIsNamedAndTheOthersApply;
 begin
   Expect('leest=7 least=8 top=99999', 'unknown setting `leest`; did you mean `least`?');
@@ -296,6 +307,16 @@ begin
   Path := GetTempDir + 'lanemm-mailbox-' + IntToStr(GetProcessID);
   Expect('log=' + Path + ',report=inuse', 'file ' + Path);
   AssertTrue('the file is there', FileExists(Path));
+  DeleteFile(Path);
+end;
+
+procedure TMailboxTests.PathInQuotesMayHaveSeparators;
+var
+  Path: string;
+begin
+  Path := GetTempDir + 'lanemm mailbox, ' + IntToStr(GetProcessID);
+  Expect('log="' + Path + '",report=inuse', 'file ' + Path + #10);
+  Same(Ord(poDone), Mailbox^.Mailbox.Outcome, 'outcome');
   DeleteFile(Path);
 end;
 

@@ -36,6 +36,7 @@ type
     procedure PathIsKept;
     procedure PathInQuotesMayHaveSeparators;
     procedure UnknownWordNamesTheNearest;
+    procedure UnknownWordWithAPathInQuotesIsOneLine;
     procedure UnknownWordThatIsNearNoneNamesNone;
     procedure InvalidValueIsNamedWithWhatIsAllowed;
     procedure InvalidRuleIsNamedWithWhatIsAllowed;
@@ -235,6 +236,13 @@ end;
 procedure TSettingsTests.UnknownWordNamesTheNearest;
 begin
   Planted.Run('contentoin', ['none', '1']);
+  AssertEquals('LaneMM: LANEMM: unknown setting `contentoin`; did you mean `contention`? '
+    + 'LANEMM=help lists all settings', Trim(Planted.Errors));
+end;
+
+procedure TSettingsTests.UnknownWordWithAPathInQuotesIsOneLine;
+begin
+  Planted.Run('contentoin="some folder/a, top=b"', ['none', '1']);
   AssertEquals('LaneMM: LANEMM: unknown setting `contentoin`; did you mean `contention`? '
     + 'LANEMM=help lists all settings', Trim(Planted.Errors));
 end;
