@@ -240,9 +240,10 @@ begin
   WriteSummary(Target, Status);
   for Index := 0 to NativeInt(Usages.Count) - 1 do
     WriteUsage(Target, Usages.Items[Index]);
+  Result := IOResult = 0; // with an error pending, Close would do nothing
   Close(Target);
   {$pop}
-  Result := IOResult = 0;
+  Result := (IOResult = 0) and Result;
   FreeMem(Usages.Items);
 end;
 

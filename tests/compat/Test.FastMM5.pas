@@ -74,6 +74,9 @@ type
     procedure MapHasTheProgram;
     procedure StateFileListsClasses;
     procedure StateFileSubtractsGroups;
+    {$ifdef LINUX}
+    procedure StateFileIsClosedWhereNothingFits;
+    {$endif}
     procedure LaneMMIsInstalled;
     procedure AlignmentIsSixteenAtLeast;
     procedure CoarsestAlignmentEnteredCounts;
@@ -1042,6 +1045,24 @@ begin
     Objects[Index].Free;
   Has('TListed x 1 (', ReadText(Path));
 end;
+
+{$ifdef LINUX}
+procedure TFastMM5NamesTests.StateFileIsClosedWhereNothingFits;
+
+  function FreeNumber: THandle;
+  begin
+    Result := FileOpen('/dev/null', fmOpenRead);
+    FileClose(Result);
+  end;
+
+var
+  Before: THandle;
+begin
+  Before := FreeNumber;
+  AssertFalse(FastMM_LogStateToFile('/dev/full', nil));
+  Same(Before, FreeNumber, 'the next file number');
+end;
+{$endif}
 
 procedure TFastMM5NamesTests.LaneMMIsInstalled;
 var
