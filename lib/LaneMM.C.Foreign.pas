@@ -171,17 +171,12 @@ var
 begin
   if WalkFind(P, Block) then
   begin
-    TextAdd(Line, 'is in the block of ');
-    TextAddCount(Line, Block.UsableSize, 'byte');
-    TextAdd(Line, ' at ');
+    TextAddForm(Line, 'is in the block of %g byte%+ at ', Block.UsableSize);
     AddAddress(Line, NativeUInt(Block.Address));
   end
   else if IsFreed(Span, P) then
-  begin
-    TextAdd(Line, 'was freed already, a block of ');
-    TextAddCount(Line, Span^.BlockSize, 'byte');
-    TextAdd(Line, '; LANEMM=debug reports where');
-  end
+    TextAddForm(Line, 'was freed already, a block of %g byte%+; LANEMM=debug reports where',
+      Span^.BlockSize)
   else
     TextAdd(Line, 'is in free memory of the heap');
 end;

@@ -128,8 +128,8 @@ begin
   if (Count <= Most) or not EventOpen(Event, Kind) then
     Exit;
   FieldsOpen(Fields);
-  FieldCount(Fields, fiCount, NativeUInt(Count - Most), 'event');
-  FieldNumber(Fields, fiNumber, Most);
+  FieldNumber(Fields, fiCount, '%g event%+', NativeUInt(Count - Most));
+  FieldNumber(Fields, fiNumber, '%g', Most);
   HeadAdd(Event.Text, Fields);
   MessageAdd(Event.Text, msLogLeft, Fields);
   FieldsClose(Fields);

@@ -51,10 +51,10 @@ const
 
 procedure FillBlock(var Fields: TFields; const Finding: TFinding);
 begin
-  FieldAddress(Fields, fiBlock, Finding.Data);
-  FieldCount(Fields, fiSize, Finding.Block.Size, 'byte');
-  FieldName(Fields, fiNumber, Finding.Block.Number);
-  FieldSigned(Fields, fiOffset, NativeInt(Finding.Address - Finding.Data));
+  FieldNumber(Fields, fiBlock, '%p', Finding.Data);
+  FieldNumber(Fields, fiSize, '%g byte%+', Finding.Block.Size);
+  FieldNumber(Fields, fiNumber, '%u', Finding.Block.Number);
+  FieldNumber(Fields, fiOffset, '%d', NativeInt(Finding.Address - Finding.Data));
 end;
 
 // Fills in the name of the routine if it is known, else its number.
@@ -102,9 +102,9 @@ end;
 
 procedure FillFields(var Fields: TFields; const Finding: TFinding);
 begin
-  FieldAddress(Fields, fiAddress, Finding.Address);
-  FieldCount(Fields, fiGiven, Finding.Given, 'byte');
-  FieldCount(Fields, fiSize, Finding.Block.Size, 'byte');
+  FieldNumber(Fields, fiAddress, '%p', Finding.Address);
+  FieldNumber(Fields, fiGiven, '%g byte%+', Finding.Given);
+  FieldNumber(Fields, fiSize, '%g byte%+', Finding.Block.Size);
   if Finding.State = dsNever then
     Exit;
   FillBlock(Fields, Finding);
@@ -132,8 +132,8 @@ begin
       MessageAdd(Report.Event.Text, msMoreDamage, Report.Fields);
       Exit;
     end;
-    FieldSigned(Report.Fields, fiOffset, Finding.Ranges[Index].Offset);
-    FieldCount(Report.Fields, fiLength, Finding.Ranges[Index].Length, 'byte');
+    FieldNumber(Report.Fields, fiOffset, '%d', Finding.Ranges[Index].Offset);
+    FieldNumber(Report.Fields, fiLength, '%g byte%+', Finding.Ranges[Index].Length);
     MessageAdd(Report.Event.Text, msDamage, Report.Fields);
   end;
 end;
@@ -164,8 +164,8 @@ end;
 
 procedure AddBlock(var Report: TReport; const Finding: TFinding);
 begin
-  FieldName(Report.Fields, fiThread, Finding.Block.AllocThread);
-  FieldName(Report.Fields, fiFreeThread, Finding.Block.FreeThread);
+  FieldNumber(Report.Fields, fiThread, '%u', Finding.Block.AllocThread);
+  FieldNumber(Report.Fields, fiFreeThread, '%u', Finding.Block.FreeThread);
   MessageAdd(Report.Event.Text, msBlock, Report.Fields);
   if Finding.Block.Group <> 0 then
   begin
@@ -261,9 +261,9 @@ const
 begin
   if Finding.Note = noNormal then
   begin
-    FieldAddress(Report.Fields, fiBlock, Finding.Data);
-    FieldNumber(Report.Fields, fiOffset, Finding.Address - Finding.Data);
-    FieldCount(Report.Fields, fiUsable, Finding.Block.Size, 'byte');
+    FieldNumber(Report.Fields, fiBlock, '%p', Finding.Data);
+    FieldNumber(Report.Fields, fiOffset, '%g', Finding.Address - Finding.Data);
+    FieldNumber(Report.Fields, fiUsable, '%g byte%+', Finding.Block.Size);
     if Finding.Address <> Finding.Data then
       MessageAdd(Report.Event.Text, msIsInner, Report.Fields);
   end;
@@ -278,9 +278,9 @@ procedure AddBefore(var Report: TReport; const Finding: TFinding);
 begin
   if Finding.Before = 0 then
     Exit;
-  FieldAddress(Report.Fields, fiBlock, Finding.Before);
-  FieldCount(Report.Fields, fiSize, Finding.BeforeSize, 'byte');
-  FieldName(Report.Fields, fiNumber, Finding.BeforeNumber);
+  FieldNumber(Report.Fields, fiBlock, '%p', Finding.Before);
+  FieldNumber(Report.Fields, fiSize, '%g byte%+', Finding.BeforeSize);
+  FieldNumber(Report.Fields, fiNumber, '%u', Finding.BeforeNumber);
   MessageAdd(Report.Event.Text, msMayBeOverrun, Report.Fields);
   FillBlock(Report.Fields, Finding);
 end;

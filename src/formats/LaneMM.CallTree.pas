@@ -325,10 +325,7 @@ begin
   BacktraceAddIndent(Text, Forks);
   TextAddGrouped(Text, Sums.Count);
   if Sums.Bytes > 0 then
-  begin
-    TextAdd(Text, ', ');
-    TextAddCount(Text, Sums.Bytes, 'byte');
-  end;
+    TextAddForm(Text, ', %g byte%+', Sums.Bytes);
   TextAdd(Text, What);
 end;
 

@@ -108,18 +108,18 @@ const
     msLimitRegion, msRefused, msContainer);
   OfContainer: array[Boolean] of TMessage = (msContainer, msContainerWaits);
 begin
-  FieldCount(Fields, fiUsable, BackedSlices shl SliceShift, 'byte');
+  FieldNumber(Fields, fiUsable, '%g byte%+', BackedSlices shl SliceShift);
   HeadAdd(Text, Fields);
   if News^.Event = leContainer then // no call of the program's is to blame
   begin
-    FieldCount(Fields, fiSize, Observe.Group.Limit, 'byte');
-    FieldCount(Fields, fiGiven, Observe.Group.Used, 'byte');
+    FieldNumber(Fields, fiSize, '%g byte%+', Observe.Group.Limit);
+    FieldNumber(Fields, fiGiven, '%g byte%+', Observe.Group.Used);
     MessageAdd(Text, OfContainer[Observe.Group.IsWaiting], Fields);
   end
   else
   begin
-    FieldCount(Fields, fiSize, BytesOf(News^.Event), 'byte');
-    FieldCount(Fields, fiGiven, News^.Size, 'byte');
+    FieldNumber(Fields, fiSize, '%g byte%+', BytesOf(News^.Event));
+    FieldNumber(Fields, fiGiven, '%g byte%+', News^.Size);
     if News^.Event = leRegion then
       FieldChars(Fields, fiRegion, PAnsiChar(OsThreadHeap^.Region^.Data.Name));
     MessageAdd(Text, Messages[News^.Event], Fields);
@@ -192,11 +192,11 @@ end;
 
 procedure FillBlock(var Fields: TFields; Span: PSpan; Block: PBlock);
 begin
-  FieldCount(Fields, fiSize, Span^.BlockSize, 'byte');
+  FieldNumber(Fields, fiSize, '%g byte%+', Span^.BlockSize);
   if Block = nil then
     Exit;
-  FieldAddress(Fields, fiAddress, NativeUInt(Block));
-  FieldAddress(Fields, fiBlock, NativeUInt(Block) - Span^.BlockSize);
+  FieldNumber(Fields, fiAddress, '%p', NativeUInt(Block));
+  FieldNumber(Fields, fiBlock, '%p', NativeUInt(Block) - Span^.BlockSize);
   FieldStart(Fields, fiText);
   AddWord(Fields.Values, PByte(Block));
 end;

@@ -391,9 +391,8 @@ procedure AddHeaptrcFrame(var Text: TText; const Symbolizer: TSymbolizer; Return
 var
   Symbol: PSymbol;
 begin
-  TextAdd(Text, '  $');
-  TextAddHex(Text, SymbolsReturn(Symbolizer.Symbols, Return), SizeOf(Return) * 2);
-  TextAdd(Text, '  '); // also at the end of a line: the next one is not taken for a continuation
+  // Blanks also at the end of a line: the next one is not taken for a continuation.
+  TextAddForm(Text, '  %p  ', SymbolsReturn(Symbolizer.Symbols, Return));
   Symbol := SymbolsFind(Symbolizer.Symbols, Return);
   if (Symbol <> nil) and (Symbol^.Routine <> nil) then
   begin
@@ -409,9 +408,7 @@ var
   Stack: TBacktrace;
   Frame: NativeInt;
 begin
-  TextAdd(Text, 'Call trace for block $');
-  TextAddHex(Text, NativeUInt(Node^.Address), SizeOf(Pointer) * 2);
-  TextAddForm(Text, ' size %u'#10, Node^.Size);
+  TextAddForm(Text, 'Call trace for block %p size %u'#10, NativeUInt(Node^.Address), Node^.Size);
   if BacktraceRead(NodeStack(Node), Stack) then
     BacktraceFold(Symbolizer.Symbols, Stack);
   for Frame := 0 to NativeInt(Stack.Count) - 1 do

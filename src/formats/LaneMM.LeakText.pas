@@ -37,8 +37,8 @@ var
   Fields: TFields;
 begin
   FieldsOpen(Fields);
-  FieldCount(Fields, fiBlocks, Count, 'block');
-  FieldCount(Fields, fiSize, Bytes, 'byte');
+  FieldNumber(Fields, fiBlocks, '%g block%+', Count);
+  FieldNumber(Fields, fiSize, '%g byte%+', Bytes);
   MessageEnd(Text, Message, Fields);
 end;
 
@@ -53,7 +53,7 @@ var
 begin
   LeakChain(List, Path, Chain);
   FieldsOpen(Fields);
-  FieldNumber(Fields, fiCount, Path^.Count);
+  FieldNumber(Fields, fiCount, '%g', Path^.Count);
   FieldStart(Fields, fiRetainer);
   LeakAddChain(Fields.Values, List, Chain);
   Message := Messages[Path^.Container <> 0];
@@ -84,7 +84,7 @@ begin
   if Rest = 0 then
     Exit;
   FieldsOpen(Fields);
-  FieldNumber(Fields, fiCount, Rest);
+  FieldNumber(Fields, fiCount, '%g', Rest);
   MessageEnd(Text, msMoreRetainers, Fields);
 end;
 
@@ -185,10 +185,10 @@ var
   Fields: TFields;
 begin
   FieldsOpen(Fields);
-  FieldNumber(Fields, fiCount, Place^.Count);
-  FieldCount(Fields, fiSize, Place^.Bytes, 'byte');
-  FieldName(Fields, fiNumber, Place^.Number);
-  FieldName(Fields, fiThread, Place^.Thread);
+  FieldNumber(Fields, fiCount, '%g', Place^.Count);
+  FieldNumber(Fields, fiSize, '%g byte%+', Place^.Bytes);
+  FieldNumber(Fields, fiNumber, '%u', Place^.Number);
+  FieldNumber(Fields, fiThread, '%u', Place^.Thread);
   MessageEnd(Text, msLeakStack, Fields);
   AddTree(Text, List, Place);
   if IsSet(opDump) then
@@ -242,8 +242,8 @@ var
 begin
   Group := LeakGroup(List, Index);
   FieldsOpen(Fields);
-  FieldNumber(Fields, fiCount, Group^.Count);
-  FieldCount(Fields, fiSize, Group^.Bytes, 'byte');
+  FieldNumber(Fields, fiCount, '%g', Group^.Count);
+  FieldNumber(Fields, fiSize, '%g byte%+', Group^.Bytes);
   FieldStart(Fields, fiClass);
   LeakAddName(Fields.Values, List, Group);
   MessageEnd(Text, msLeakGroup, Fields);
@@ -259,7 +259,7 @@ var
   Fields: TFields;
 begin
   FieldsOpen(Fields);
-  FieldCount(Fields, fiBlocks, Number, 'block');
+  FieldNumber(Fields, fiBlocks, '%g block%+', Number);
   MessageEnd(Text, Message, Fields);
 end;
 
@@ -284,7 +284,7 @@ begin
   if List.Snapshot.Places^.LostCount > 0 then
   begin
     FieldsOpen(Fields);
-    FieldCount(Fields, fiBlocks, List.Snapshot.Places^.LostCount, 'block');
+    FieldNumber(Fields, fiBlocks, '%g block%+', List.Snapshot.Places^.LostCount);
     MessageEnd(Text, msPlacesLost, Fields);
   end
   else if (List.PlaceCount = 0) and not IsSet(opStacks) and not Debug.IsStarted then
@@ -347,8 +347,8 @@ var
   Fields: TFields;
 begin
   FieldsOpen(Fields);
-  FieldCount(Fields, fiBlocks, Total^.Count, 'block');
-  FieldCount(Fields, fiSize, Total^.Bytes, 'byte');
+  FieldNumber(Fields, fiBlocks, '%g block%+', Total^.Count);
+  FieldNumber(Fields, fiSize, '%g byte%+', Total^.Bytes);
   if Total^.Group < RegionGroups then
   begin
     FieldStart(Fields, fiGroup);

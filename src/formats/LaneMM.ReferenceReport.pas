@@ -32,8 +32,7 @@ begin
     ClassAddName(Text, Contents.ClassId)
   else
     TextAddChars(Text, ContentsNames[Contents.Kind]);
-  TextAdd(Text, ' of ');
-  TextAddCount(Text, Block.RequestedSize, 'byte');
+  TextAddForm(Text, ' of %g byte%+', Block.RequestedSize);
   if not (Contents.Kind in [coAnsiString, coUnicodeString]) or not IsSet(opDump) then
     Exit;
   TextAdd(Text, ' ');
@@ -50,8 +49,7 @@ begin
   Found := SymbolsFind(Symbolizer.Symbols, Address + 1);
   if Found = nil then
   begin
-    TextAdd(Text, '$');
-    TextAddHex(Text, Address, SizeOf(Address) * 2);
+    TextAddForm(Text, '%p', Address);
     Exit;
   end;
   Symbol := Found^;
@@ -76,7 +74,7 @@ begin
   if not BacktraceRead(Block.Stack, Stack) then
     Exit;
   FieldsOpen(Fields);
-  FieldName(Fields, fiThread, Block.Thread);
+  FieldNumber(Fields, fiThread, '%u', Block.Thread);
   MessageAdd(Text, Message, Fields);
   BacktraceAddText(Text, Symbolizer, Stack);
   FieldsClose(Fields);
@@ -98,10 +96,7 @@ begin
   else if Item.IsOfModule then
     AddVariable(Fields.Values, Symbolizer, Item.Address)
   else
-  begin
-    TextAdd(Fields.Values, 'a variable of a thread, or other memory, at $');
-    TextAddHex(Fields.Values, Item.Address, SizeOf(Item.Address) * 2);
-  end;
+    TextAddForm(Fields.Values, 'a variable of a thread, or other memory, at %p', Item.Address);
   FieldStart(Fields, fiClass);
   AddContents(Fields.Values, Block);
   MessageEnd(Text, msReference, Fields);
@@ -140,11 +135,11 @@ begin
   for Index := 0 to NativeInt(Found.Shown) - 1 do
     AddItem(Text, Symbolizer, Found.Items[Index]);
   FieldsOpen(Fields);
-  FieldNumber(Fields, fiCount, NativeUInt(Found.Count - Found.Shown));
+  FieldNumber(Fields, fiCount, '%g', NativeUInt(Found.Count - Found.Shown));
   if Found.Count > Found.Shown then
     MessageAdd(Text, msMoreReferences, Fields);
-  FieldNumber(Fields, fiNumber, Found.Step);
-  FieldCount(Fields, fiBlocks, Found.Outside, 'block');
+  FieldNumber(Fields, fiNumber, '%g', Found.Step);
+  FieldNumber(Fields, fiBlocks, '%g block%+', Found.Outside);
   if Found.Step > 1 then
     MessageAdd(Text, msReferenceSample, Fields);
   MessageEnd(Text, msHereStack, Fields);
@@ -161,7 +156,7 @@ begin
     Exit;
   FieldsOpen(Fields);
   HeadAdd(Event.Text, Fields);
-  FieldCount(Fields, fiCount, Found.Count, 'reference');
+  FieldNumber(Fields, fiCount, '%g reference%+', Found.Count);
   FieldStart(Fields, fiRegion);
   GroupAddRegion(Fields.Values, Group);
   MessageEnd(Event.Text, msReferences, Fields);

@@ -86,16 +86,9 @@ procedure FieldsOpen(out Fields: TFields);
 procedure FieldsClose(var Fields: TFields);
 /// Begins the value of Field: the text added to Fields.Values until the next one, without #0.
 procedure FieldStart(var Fields: TFields; Field: TField);
-/// Sets a number that identifies a thing, without commas.
-procedure FieldName(var Fields: TFields; Field: TField; Value: UInt64);
-/// Sets a number, with commas.
-procedure FieldNumber(var Fields: TFields; Field: TField; Value: UInt64);
-/// Sets a number with commas and its noun: `1 block`, `1,024 bytes`.
-procedure FieldCount(var Fields: TFields; Field: TField; Value: UInt64; const Noun: ShortString);
-/// Sets a number that may be negative, with commas.
-procedure FieldSigned(var Fields: TFields; Field: TField; Value: Int64);
-/// Sets an address.
-procedure FieldAddress(var Fields: TFields; Field: TField; Value: NativeUInt);
+/// Sets a number in the form of TextAddForm: %u for one that identifies a thing, %g for others, %p
+/// for an address.
+procedure FieldNumber(var Fields: TFields; Field: TField; const Form: ShortString; Value: UInt64);
 /// Sets characters up to #0.
 procedure FieldChars(var Fields: TFields; Field: TField; Value: PAnsiChar);
 
@@ -299,35 +292,10 @@ begin
   Include(Fields.Known, Field);
 end;
 
-procedure FieldName(var Fields: TFields; Field: TField; Value: UInt64);
+procedure FieldNumber(var Fields: TFields; Field: TField; const Form: ShortString; Value: UInt64);
 begin
   FieldStart(Fields, Field);
-  TextAddNumber(Fields.Values, Value);
-end;
-
-procedure FieldNumber(var Fields: TFields; Field: TField; Value: UInt64);
-begin
-  FieldStart(Fields, Field);
-  TextAddGrouped(Fields.Values, Value);
-end;
-
-procedure FieldCount(var Fields: TFields; Field: TField; Value: UInt64; const Noun: ShortString);
-begin
-  FieldStart(Fields, Field);
-  TextAddCount(Fields.Values, Value, Noun);
-end;
-
-procedure FieldSigned(var Fields: TFields; Field: TField; Value: Int64);
-begin
-  FieldStart(Fields, Field);
-  TextAddSigned(Fields.Values, Value);
-end;
-
-procedure FieldAddress(var Fields: TFields; Field: TField; Value: NativeUInt);
-begin
-  FieldStart(Fields, Field);
-  TextAdd(Fields.Values, '$');
-  TextAddHex(Fields.Values, Value, SizeOf(Value) * 2);
+  TextAddForm(Fields.Values, Form, Value);
 end;
 
 procedure FieldChars(var Fields: TFields; Field: TField; Value: PAnsiChar);

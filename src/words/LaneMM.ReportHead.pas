@@ -133,8 +133,8 @@ end;
 
 procedure HeadAdd(var Text: TText; var Fields: TFields);
 begin
-  FieldName(Fields, fiProcess, OsProcessId);
-  FieldName(Fields, fiThread, OsThreadId);
+  FieldNumber(Fields, fiProcess, '%u', OsProcessId);
+  FieldNumber(Fields, fiThread, '%u', OsThreadId);
   FieldChars(Fields, fiVersion, ThisVersion);
   FieldStart(Fields, fiTime);
   HeadAddTime(Fields.Values, OsUnixSeconds);

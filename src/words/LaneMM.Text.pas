@@ -56,16 +56,12 @@ function TextWhole(Part: PAnsiChar; Length: NativeUInt): NativeUInt;
 procedure TextAddNumber(var Text: TText; Value: UInt64);
 /// Adds a decimal number with commas between groups of three digits.
 procedure TextAddGrouped(var Text: TText; Value: UInt64);
-/// TextAddGrouped with a minus sign for a negative number.
-procedure TextAddSigned(var Text: TText; Value: Int64);
-/// Adds a number with commas and its noun, which gets an `s` unless Value is 1.
-procedure TextAddCount(var Text: TText; Value: UInt64; const Noun: ShortString);
 /// Adds a hexadecimal number of at least Digits digits.
 procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);
 /// Adds Form with the values in place of its codes: `%s` characters up to #0, by their address;
-/// `%u` a number, `%2` one of two digits, `%g` one with commas, `%x` a hexadecimal one; `%b` one of
-/// bytes, from 10,000 on in KB, MB or GB with one decimal; `%+` an `s` unless the value before is
-/// 1. `%%` is a percent sign.
+/// `%u` a number, `%2` one of two digits, `%g` one with commas, `%d` one that may be negative, with
+/// commas, `%x` a hexadecimal one, `%p` an address; `%b` one of bytes, from 10,000 on in KB, MB or
+/// GB with one decimal; `%+` an `s` unless the value before is 1. `%%` is a percent sign.
 procedure TextAddForm(var Text: TText; const Form: ShortString; Value: UInt64; Second: UInt64 = 0;
   Third: UInt64 = 0; Fourth: UInt64 = 0; Fifth: UInt64 = 0; Sixth: UInt64 = 0);
 /// Returns the bytes of the byte order mark of UTF-8 that a text of Length bytes begins with: 3, 0.
@@ -266,22 +262,6 @@ begin
   end;
 end;
 
-procedure TextAddSigned(var Text: TText; Value: Int64);
-begin
-  if Value < 0 then
-    TextAdd(Text, '-');
-  TextAddGrouped(Text, Abs(Value));
-end;
-
-procedure TextAddCount(var Text: TText; Value: UInt64; const Noun: ShortString);
-begin
-  TextAddGrouped(Text, Value);
-  TextAdd(Text, ' ');
-  TextAdd(Text, Noun);
-  if Value <> 1 then
-    TextAdd(Text, 's');
-end;
-
 procedure TextAddHex(var Text: TText; Value: NativeUInt; Digits: Cardinal);
 const
   Signs: array[0..15] of AnsiChar = '0123456789abcdef';
@@ -304,7 +284,7 @@ end;
 procedure AddBytes(var Text: TText; Bytes: UInt64);
 begin
   if Bytes < 10000 then
-    TextAddCount(Text, Bytes, 'byte')
+    TextAddForm(Text, '%g byte%+', Bytes)
   else if Bytes < 1 shl 20 then
     AddTenths(Text, Bytes, 1 shl 10, ' KB')
   else if Bytes < 1 shl 30 then
@@ -345,14 +325,25 @@ begin
           TextAddNumber(Text, Values[Next] mod 10);
         end;
       'g': TextAddGrouped(Text, Values[Next]);
+      'd':
+        begin
+          if Int64(Values[Next]) < 0 then
+            TextAdd(Text, '-');
+          TextAddGrouped(Text, Abs(Int64(Values[Next])));
+        end;
       'b': AddBytes(Text, Values[Next]);
       'x': TextAddHex(Text, NativeUInt(Values[Next]), 1);
+      'p':
+        begin
+          TextAdd(Text, '$');
+          TextAddHex(Text, NativeUInt(Values[Next]), SizeOf(Pointer) * 2);
+        end;
       '%': TextAdd(Text, '%');
     else
       if Values[Next - 1] <> 1 then
         TextAdd(Text, 's');
     end;
-    Inc(Next, Ord(Form[Index] in ['s', 'u', '2', 'g', 'b', 'x']));
+    Inc(Next, Ord(not (Form[Index] in ['%', '+'])));
   end;
 end;
 

@@ -53,7 +53,7 @@ end;
 
 procedure TMessagesTests.FieldsAreReplacedByTheirValues;
 begin
-  FieldCount(Fields, fiSize, 12345, 'byte');
+  FieldNumber(Fields, fiSize, '%g byte%+', 12345);
   FieldChars(Fields, fiGiven, 'seven');
   AssertEquals('Wrong size: allocated with 12,345 bytes, freed with seven.'#10,
     Said(msWrongSize));
@@ -61,11 +61,11 @@ end;
 
 procedure TMessagesTests.CountOfOneHasItsNounInTheSingular;
 begin
-  FieldCount(Fields, fiBlocks, 1, 'block');
-  FieldCount(Fields, fiSize, 0, 'byte');
+  FieldNumber(Fields, fiBlocks, '%g block%+', 1);
+  FieldNumber(Fields, fiSize, '%g byte%+', 0);
   AssertEquals('Memory leaks: 1 block, 0 bytes:'#10, Said(msLeaks));
-  FieldCount(Fields, fiBlocks, 1001, 'block');
-  FieldCount(Fields, fiSize, 1, 'byte');
+  FieldNumber(Fields, fiBlocks, '%g block%+', 1001);
+  FieldNumber(Fields, fiSize, '%g byte%+', 1);
   AssertEquals('Memory leaks: 1,001 blocks, 1 byte:'#10, Said(msLeaks));
 end;
 
