@@ -46,7 +46,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, Math, jsonParser, ToolCommands;
+  SysUtils, Classes, Math, jsonParser, Targets, ToolCommands;
 
 // Returns whether a part, of a text of at most Most characters, was written to its end.
 function IsWhole(const Mark: TBoxMark; Most: Integer): Boolean;
@@ -217,24 +217,9 @@ begin
 end;
 
 function TBoxFile.IsOfLivingProcess: Boolean;
-var
-  Mappings: TStringList;
-  Line: string;
 begin
-  Result := False;
-  Mappings := TStringList.Create;
-  try
-    try
-      Mappings.LoadFromFile(Format('/proc/%d/maps', [ProcessId]));
-    except
-      on EStreamError do
-        Exit;
-    end;
-    for Line in Mappings do
-      Result := Result or Line.EndsWith(' ' + ExpandFileName(Path));
-  finally
-    Mappings.Free;
-  end;
+  Result := Pos(' ' + ExpandFileName(Path) + #10,
+    ReadSmallFile(Format('/proc/%d/maps', [ProcessId]))) > 0;
 end;
 
 class function TBoxFile.Number(Item: TJSONData; const Name: string): Int64;

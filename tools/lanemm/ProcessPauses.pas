@@ -52,8 +52,6 @@ function MoveRegisters(Request, Thread: Integer; var Registers: TRegisters): Boo
 function AwaitStatus(Thread: Integer; PatienceMs: QWord; out Status: LongInt): Boolean;
 /// Returns whether the process is stopped, or its threads are being stopped.
 function IsStopped(ProcessId: Integer): Boolean;
-/// Returns the numbers of its threads.
-function ThreadsOf(ProcessId: Integer): TArray<Integer>;
 /// Returns the state of a thread as /proc has it, for example `T`; #0 when it has ended.
 function StateOf(ProcessId, Thread: Integer): AnsiChar;
 
@@ -101,27 +99,10 @@ begin
 end;
 
 function StateOf(ProcessId, Thread: Integer): AnsiChar;
-var
-  Text: string;
+const
+  StateField = 3;
 begin
-  Text := ReadSmallFile(Format('/proc/%d/task/%d/stat', [ProcessId, Thread]));
-  Result := #0;
-  if Text <> '' then
-    Result := Text[Text.LastIndexOf(')') + 3];
-end;
-
-function ThreadsOf(ProcessId: Integer): TArray<Integer>;
-var
-  Found: TSearchRec;
-  Number: Integer;
-begin
-  Result := nil;
-  if FindFirst(Format('/proc/%d/task/*', [ProcessId]), faDirectory, Found) = 0 then
-    repeat
-      if TryStrToInt(Found.Name, Number) then
-        Insert(Number, Result, Length(Result));
-    until FindNext(Found) <> 0;
-  FindClose(Found);
+  Result := PAnsiChar(StatField(Format('/proc/%d/task/%d', [ProcessId, Thread]), StateField))^;
 end;
 
 function IsStopped(ProcessId: Integer): Boolean;

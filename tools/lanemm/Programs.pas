@@ -43,7 +43,7 @@ procedure Execute(const Path: string; Arguments, Variables: TStrings);
 implementation
 
 uses
-  SysUtils, BaseUnix, LaneMM.StatusPage, TargetCores;
+  SysUtils, BaseUnix, LaneMM.Os, LaneMM.Dwarf, LaneMM.ElfFile, LaneMM.StatusPage;
 
 const
   LibraryName = 'liblanemm.so';
@@ -113,13 +113,7 @@ begin
 end;
 
 type
-  // The head of a section of an ELF file of 64 bits, and an entry of its table of symbols.
-  TElfSection = packed record
-    Name, Kind: Cardinal;
-    Flags, Address, Offset, Size: UInt64;
-    Link, Info: Cardinal;
-    Alignment, EntrySize: UInt64;
-  end;
+  // An entry of the table of symbols of an ELF file of 64 bits.
   TElfSymbol = packed record
     Name: Cardinal;
     Kind, Visibility: Byte;
@@ -127,50 +121,30 @@ type
     Value, Size: UInt64;
   end;
 
-// Copies Size bytes at Offset of the file; returns whether it has them.
-function TakeBytes(const Contents: RawByteString; Offset: UInt64; out Target; Size: Integer): Boolean;
-begin
-  Result := (Offset < UInt64(Length(Contents))) and (UInt64(Length(Contents)) - Offset >= UInt64(Size));
-  if Result then
-    Move(Contents[Offset + 1], Target, Size);
-end;
-
-// Returns whether a table of symbols has a malloc that is in the file itself.
-function DefinesMalloc(const Contents: RawByteString; const Symbols, Names: TElfSection): Boolean;
-const
-  Wanted: array[0..6] of AnsiChar = 'malloc'#0;
-var
-  Symbol: TElfSymbol;
-  Name: array[0..High(Wanted)] of AnsiChar;
-  Index: UInt64;
-begin
-  Result := True;
-  for Index := 1 to Symbols.Size div SizeOf(Symbol) do
-    if TakeBytes(Contents, Symbols.Offset + (Index - 1) * SizeOf(Symbol), Symbol, SizeOf(Symbol))
-      and (Symbol.Section <> 0)
-      and TakeBytes(Contents, Names.Offset + Symbol.Name, Name, SizeOf(Name)) and (Name = Wanted) then
-      Exit;
-  Result := False;
-end;
-
 // Returns whether the program exports a malloc: the linker exports it where a library calls malloc.
-function HasOwnMalloc(const Contents: RawByteString): Boolean;
-const
-  DynamicSymbols = 11; // SHT_DYNSYM
+function HasOwnMalloc(const Path: string): Boolean;
 var
-  Head: TElfHead;
-  Symbols, Names: TElfSection;
+  Mapping: TOsMapping;
+  Elf: TElfFile;
+  Symbols, Names: TDwarfSection;
+  Symbol: ^TElfSymbol;
   Index: Integer;
 begin
   Result := False;
-  if not TakeBytes(Contents, 0, Head, SizeOf(Head)) then
+  Mapping := Default(TOsMapping);
+  StrPLCopy(@Mapping.Path, Path, High(Mapping.Path));
+  if not ElfFileOpen(Elf, Mapping) then
     Exit;
-  for Index := 0 to Head.SectionCount - 1 do
-    if TakeBytes(Contents, Head.Sections + UInt64(Index) * SizeOf(Symbols), Symbols, SizeOf(Symbols))
-      and (Symbols.Kind = DynamicSymbols)
-      and TakeBytes(Contents, Head.Sections + UInt64(Symbols.Link) * SizeOf(Names), Names, SizeOf(Names))
-      then
-      Exit(DefinesMalloc(Contents, Symbols, Names));
+  Symbols := ElfFileSection(Elf, '.dynsym');
+  Names := ElfFileNames(Elf, '.dynstr');
+  Symbol := Pointer(Symbols.Start);
+  for Index := 1 to Symbols.Size div SizeOf(Symbol^) do
+  begin
+    Result := Result or (Symbol^.Section <> 0) and (Symbol^.Name < Names.Size)
+      and (StrComp(PAnsiChar(Names.Start + Symbol^.Name), 'malloc') = 0);
+    Inc(Symbol);
+  end;
+  ElfFileClose(Elf);
 end;
 
 // Returns the first name of a manager's library in the file.
@@ -208,7 +182,7 @@ begin
   Result.IsStatic := IsElf and (Pos('/ld-', Contents) = 0);
   Result.IsOtherWidth := IsElf and (Length(Contents) >= WidthIndex)
     and (Ord(Contents[WidthIndex]) <> Width);
-  Result.HasMalloc := IsElf and not Result.IsOtherWidth and HasOwnMalloc(Contents);
+  Result.HasMalloc := IsElf and not Result.IsOtherWidth and HasOwnMalloc(Path);
   Result.LinkedWith := '';
   if IsElf then
     Result.LinkedWith := LinkedLibrary(Contents);

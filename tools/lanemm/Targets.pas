@@ -119,6 +119,12 @@ function ProcessName(Id: Integer): string;
 /// Returns the value of a line `Name: value` in the status file of a process or, below its folder,
 /// of a thread; empty without one.
 function StatusValue(const Folder, Name: string): string;
+/// Returns a field of the file `stat` there, which /proc counts from 1; empty without one.
+function StatField(const Folder: string; Number: Integer): string;
+/// Returns the numbers that files and folders in a folder have as names.
+function NumbersIn(const Folder: string): TArray<Integer>;
+/// Returns the numbers of the threads of a process.
+function ThreadsOf(ProcessId: Integer): TArray<Integer>;
 /// Returns whether the process has ended, maybe unnoticed by its parent; also for a thread of the
 /// system, which has no memory of its own.
 function HasEnded(Id: Integer): Boolean;
@@ -139,7 +145,7 @@ function FileOf(Id: Integer; const Path: string; First, Limit: UInt64): string;
 implementation
 
 uses
-  BaseUnix, SysCall;
+  BaseUnix, SysCall, LaneMM.Text;
 
 const
   ReadForeignCall = {$ifdef CPUAARCH64} 270 {$else} 310 {$endif};
@@ -168,38 +174,6 @@ begin
   FileClose(Handle);
 end;
 
-// Returns the bytes of the letter at Index; 0: there is none. As UTF-8 demands, each letter has its
-// shortest form, and no half of a pair of UTF-16 is one: other programs refuse a whole file for it.
-function LetterLength(const Text: string; Index: Integer): Integer;
-const
-  Lowest: array[2..4] of Cardinal = ($A0, $800, $10000); // from $80 on are control characters
-  Highest = $10FFFF;
-var
-  Code: Cardinal;
-  Next: Integer;
-begin
-  case Text[Index] of
-    #32..#126: Exit(1);
-    #$C2..#$DF: Result := 2;
-    #$E0..#$EF: Result := 3;
-    #$F0..#$F4: Result := 4;
-  else
-    Exit(0);
-  end;
-  if Index + Result - 1 > Length(Text) then
-    Exit(0);
-  Code := Ord(Text[Index]) and ($7F shr Result);
-  for Next := Index + 1 to Index + Result - 1 do
-  begin
-    if Ord(Text[Next]) and $C0 <> $80 then
-      Exit(0);
-    Code := Code shl 6 or Ord(Text[Next]) and $3F;
-  end;
-  if (Code < Lowest[Result]) or (Code > Highest) or (Code shr 11 = $D800 shr 11)
-    or (Code and $FFFE = $FFFE) then
-    Result := 0;
-end;
-
 function Printable(const Text: string): string;
 var
   Index, Length: Integer;
@@ -208,8 +182,9 @@ begin
   Index := 1;
   while Index <= System.Length(Result) do
   begin
-    Length := LetterLength(Result, Index);
-    if Length = 0 then
+    Length := TextCharLength(@Result[Index]);
+    if (Length = 0) or (Result[Index] in [#1..#31, #127])
+      or (Result[Index] = #$C2) and (Result[Index + 1] < #$A0) then
     begin
       Result[Index] := '?';
       Length := 1;
@@ -238,19 +213,46 @@ begin
   Result := ReadSmallFile(Format('/proc/%d/cmdline', [Id])) = '';
 end;
 
-// Returns the number of a thread that goes on; 0: there is none.
-function LivingThread(Id: Integer): Integer;
+function NumbersIn(const Folder: string): TArray<Integer>;
 var
   Found: TSearchRec;
+  Number: Integer;
 begin
-  Result := 0;
-  if FindFirst(Format('/proc/%d/task/*', [Id]), faDirectory, Found) = 0 then
+  Result := nil;
+  if FindFirst(Folder + '/*', faDirectory, Found) = 0 then
     repeat
-      if (Result = 0) and (StrToIntDef(Found.Name, Id) <> Id) and not HasEnded(StrToInt(Found.Name))
-        then
-        Result := StrToInt(Found.Name);
+      if TryStrToInt(Found.Name, Number) then
+        Insert(Number, Result, Length(Result));
     until FindNext(Found) <> 0;
   FindClose(Found);
+end;
+
+function ThreadsOf(ProcessId: Integer): TArray<Integer>;
+begin
+  Result := NumbersIn(Format('/proc/%d/task', [ProcessId]));
+end;
+
+function StatField(const Folder: string; Number: Integer): string;
+const
+  NameField = 2; // in parentheses, the last that may have blanks in it
+var
+  Text: string;
+  Fields: TStringArray;
+begin
+  Text := ReadSmallFile(Folder + '/stat');
+  Fields := Text.Substring(Text.LastIndexOf(')') + 1).Split([' ']); // the first one is empty
+  Result := '';
+  if Length(Fields) > Number - NameField then
+    Result := Fields[Number - NameField];
+end;
+
+// Returns the number of a thread that goes on; 0: there is none.
+function LivingThread(Id: Integer): Integer;
+begin
+  for Result in ThreadsOf(Id) do
+    if (Result <> Id) and not HasEnded(Result) then
+      Exit;
+  Result := 0;
 end;
 
 procedure RaiseEnded(Id: Integer);
@@ -420,16 +422,8 @@ end;
 function StartTimeOf(Id: Integer): string;
 const
   StartField = 22;
-  NameField = 2; // in parentheses, the last that may have blanks in it
-var
-  Text: string;
-  Fields: TStringArray;
 begin
-  Text := ReadSmallFile(Format('/proc/%d/stat', [Id]));
-  Fields := Text.Substring(Text.LastIndexOf(')') + 1).Split([' ']); // the first one is empty
-  Result := '';
-  if Length(Fields) > StartField - NameField then
-    Result := Fields[StartField - NameField];
+  Result := StatField(Format('/proc/%d', [Id]), StartField);
 end;
 
 constructor TProcessTarget.Create(Id: Integer);
@@ -522,7 +516,6 @@ end;
 
 procedure TProcessTarget.ReadMappings;
 var
-  Lines: TStringList;
   Line: string;
   Text: string;
 begin
@@ -533,11 +526,8 @@ begin
       RaiseEnded(ProcessId);
     RaiseRefused;
   end;
-  Lines := TStringList.Create;
-  Lines.Text := Text;
-  for Line in Lines do
+  for Line in Text.Split([#10], TStringSplitOptions.ExcludeEmpty) do
     AddRegion(ParseMapping(Line));
-  Lines.Free;
   FindModules;
 end;
 
@@ -549,25 +539,21 @@ end;
 
 function TProcessTarget.Threads: TArray<Cardinal>;
 var
-  Found: TSearchRec;
   Task, Number: Integer;
   IsContained: Boolean;
 begin
   Result := nil;
   IsContained := MainThread <> Cardinal(ProcessId);
-  if FindFirst(Format('/proc/%d/task/*', [ProcessId]), faDirectory, Found) = 0 then
-    repeat
-      if not TryStrToInt(Found.Name, Task) then
-        Continue;
-      Number := Task;
-      if IsContained then
-      begin
-        Number := InnermostNumber(Format('/proc/%d/task/%d', [ProcessId, Task]), 'NSpid', Task);
-        TaskOf.AddOrSetValue(Number, Task);
-      end;
-      Insert(Cardinal(Number), Result, Length(Result));
-    until FindNext(Found) <> 0;
-  FindClose(Found);
+  for Task in ThreadsOf(ProcessId) do
+  begin
+    Number := Task;
+    if IsContained then
+    begin
+      Number := InnermostNumber(Format('/proc/%d/task/%d', [ProcessId, Task]), 'NSpid', Task);
+      TaskOf.AddOrSetValue(Number, Task);
+    end;
+    Insert(Cardinal(Number), Result, Length(Result));
+  end;
 end;
 
 function TProcessTarget.MainThread: Cardinal;

@@ -70,12 +70,11 @@ const
   LeaksKind = 'leaks'; // the reports that lanemm makes itself
   ThreadsKind = 'threads';
 
-// Returns the words of the command line from Index on, with commas between.
-function WordsFrom(Arguments: TArguments; Index: Integer): string;
+// Returns the words of the command line behind the first one, with commas between.
+function WordsOf(Arguments: TArguments): string;
 begin
-  Result := Arguments.Word(Index, 'WORDS');
-  for Index := Index + 1 to Arguments.Words.Count - 1 do
-    Result := Result + ',' + Arguments.Words[Index];
+  Arguments.Word(1, 'WORDS');
+  Result := string.Join(',', Copy(Arguments.Words.ToStringArray, 1));
 end;
 
 // Raises ETool, with the answer, unless the process did what it was asked for.
@@ -98,7 +97,7 @@ var
 begin
   Mailbox := TMailbox.Create(Arguments.ProcessId);
   try
-    Mailbox.Ask(WordsFrom(Arguments, 1), Arguments.Milliseconds('timeout', DoPatienceMs));
+    Mailbox.Ask(WordsOf(Arguments), Arguments.Milliseconds('timeout', DoPatienceMs));
     CheckOutcome(Mailbox, Arguments.Words[0]);
     Write(Mailbox.PrintableAnswer);
   finally
@@ -207,58 +206,44 @@ begin
   end;
 end;
 
+// Returns the format that the options name; empty without one. Raises ETool for options that this kind
+// of report does not have, or more formats than one.
+function FormatOf(Arguments: TArguments; const Kind: string): string;
 const
   Formats: array[0..4] of string = ('json', 'html', 'pprof', 'folded', 'speedscope');
-
-// Raises ETool for options that this kind of report does not have, or more formats than one.
-procedure CheckOptions(Arguments: TArguments; const Kind: string);
-const
   ListFormats = 2; // of Formats, those of reports by contents
   OfLeaks: array[0..2] of string = ('pause', 'most', 'copy');
 var
   Option: string;
-  Index, Count: Integer;
+  Index: Integer;
 begin
-  Count := 0;
+  Result := '';
   for Index := 0 to High(Formats) do
     if Arguments.Has(Formats[Index]) then
     begin
-      Inc(Count);
       if (Index >= ListFormats) and ((Kind = LeaksKind) or (Kind = InUseKind)) then
         raise ETool.Create(ecUsage, 'the report `%s` has no format --%s, but --json and --html',
           [Kind, Formats[Index]]);
+      if Result <> '' then
+        raise ETool.Create(ecUsage, 'one format at a time');
+      Result := Formats[Index];
     end;
-  if Count > 1 then
-    raise ETool.Create(ecUsage, 'one format at a time');
-  if (Count > 0) and (Kind = ThreadsKind) then
+  if (Result <> '') and (Kind = ThreadsKind) then
     raise ETool.Create(ecUsage, 'the report `%s` is text alone', [Kind]);
   for Option in OfLeaks do
     if Arguments.Has(Option) and (Kind <> LeaksKind) then
       raise ETool.Create(ecUsage, '--%s is for the report `%s` alone', [Option, LeaksKind]);
 end;
 
-function HasFormat(Arguments: TArguments): Boolean;
-var
-  Format: string;
+// Returns the word that asks for a report in a format, which may be empty.
+function ReportWord(const Kind, Format: string): string;
 begin
-  Result := False;
-  for Format in Formats do
-    Result := Result or Arguments.Has(Format);
-end;
-
-// Returns the word that asks for the report in the format of the options.
-function ReportWord(Arguments: TArguments): string;
-var
-  Kind, Format: string;
-begin
-  Kind := Arguments.Word(1, 'KIND');
   if IndexStr(Kind, ReportKinds) < 0 then
     raise ETool.Create(ecUsage, 'there is no report `%s`: %s',
       [Kind, string.Join(', ', ReportKinds)]);
   Result := 'report=' + Kind;
-  for Format in Formats do
-    if Arguments.Has(Format) then
-      Exit(Result + ':' + Format);
+  if Format <> '' then
+    Result := Result + ':' + Format;
 end;
 
 // Writes the regions of a process: no profile samples their blocks.
@@ -289,28 +274,30 @@ end;
 procedure RunReport(Arguments: TArguments);
 var
   Mailbox: TMailbox;
+  Kind, Format: string;
 begin
-  CheckOptions(Arguments, Arguments.Word(1, 'KIND'));
-  if Arguments.Words[1] = LeaksKind then
+  Kind := Arguments.Word(1, 'KIND');
+  Format := FormatOf(Arguments, Kind);
+  if Kind = LeaksKind then
   begin
     ShowLeaks(Arguments);
     Exit;
   end;
-  if Arguments.Words[1] = ThreadsKind then
+  if Kind = ThreadsKind then
   begin
     ShowThreads(Arguments);
     Exit;
   end;
   Mailbox := TMailbox.Create(Arguments.ProcessId);
   try
-    Mailbox.Ask(ReportWord(Arguments), Arguments.Milliseconds('timeout', ReportPatienceMs));
+    Mailbox.Ask(ReportWord(Kind, Format), Arguments.Milliseconds('timeout', ReportPatienceMs));
     CheckOutcome(Mailbox, Arguments.Words[0]);
-    if not HasFormat(Arguments) or not CopyFile(Mailbox.Answer, Arguments.Words[0]) then
+    if (Format = '') or not CopyFile(Mailbox.Answer, Arguments.Words[0]) then
       PrintReport(Mailbox.Answer);
   finally
     Mailbox.Free;
   end;
-  if (Arguments.Words[1] = InUseKind) and not HasFormat(Arguments) then
+  if (Kind = InUseKind) and (Format = '') then
     WriteRegionsOf(Arguments);
 end;
 

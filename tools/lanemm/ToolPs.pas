@@ -33,16 +33,12 @@ uses
 
 function ProcessesOnLaneMM: TArray<Integer>;
 var
-  Found: TSearchRec;
   Number: Integer;
 begin
   Result := nil;
-  if FindFirst('/proc/*', faDirectory, Found) = 0 then
-    repeat
-      if TryStrToInt(Found.Name, Number) and (IsOnLaneMM(Number) or (OpenPages(Number) <> nil)) then
-        Insert(Number, Result, Length(Result));
-    until FindNext(Found) <> 0;
-  FindClose(Found);
+  for Number in NumbersIn('/proc') do
+    if IsOnLaneMM(Number) or (OpenPages(Number) <> nil) then
+      Insert(Number, Result, Length(Result));
 end;
 
 function Line(ProcessId: Integer; Used, Committed, Peak: UInt64; const Note: string): string;

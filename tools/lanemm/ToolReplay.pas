@@ -39,7 +39,7 @@ const
 implementation
 
 uses
-  SysUtils, Classes, fpJson, Programs, Recordings, ToolText, Trials, TryRuns, TryReports;
+  SysUtils, Classes, fpJson, Programs, Recordings, Targets, ToolText, Trials, TryRuns, TryReports;
 
 const
   LibraryName = 'liblanemm';
@@ -196,16 +196,11 @@ end;
 
 procedure TReplay.CheckRun(var Found: TRunResult);
 var
-  Output: TStringList;
+  Printed: string;
 begin
-  Output := TStringList.Create;
-  try
-    Output.LoadFromFile(OutputName);
-    if Trim(Output.Text) <> Recorded.Counts.Text then
-      Found.Failure := 'it made other calls: ' + Trim(Output.Text);
-  finally
-    Output.Free;
-  end;
+  Printed := Trim(ReadSmallFile(OutputName));
+  if Printed <> Recorded.Counts.Text then
+    Found.Failure := 'it made other calls: ' + Printed;
 end;
 
 // Returns a sentence about the end of the recording; empty for one that is whole.

@@ -131,33 +131,27 @@ end;
 // Returns the process and all of its descendants.
 function Family(Id: Integer): TArray<Integer>;
 var
-  Task: TSearchRec;
+  Task: Integer;
   Child: string;
 begin
   Result := [Id];
-  if FindFirst(Format('/proc/%d/task/*', [Id]), faDirectory, Task) = 0 then
-    repeat
-      if Task.Name[1] <> '.' then
-        for Child in ReadSmallFile(Format('/proc/%d/task/%s/children', [Id, Task.Name]))
-          .Split([' '], TStringSplitOptions.ExcludeEmpty) do
-          Result := Concat(Result, Family(StrToInt(Child)));
-    until FindNext(Task) <> 0;
-  FindClose(Task);
+  for Task in ThreadsOf(Id) do
+    for Child in ReadSmallFile(Format('/proc/%d/task/%d/children', [Id, Task]))
+      .Split([' '], TStringSplitOptions.ExcludeEmpty) do
+      Result := Concat(Result, Family(StrToInt(Child)));
 end;
 
 // Returns the CPU time of a process in ticks of the system.
 function TicksOf(Id: Integer): Int64;
 const
-  UserField = 11; // behind the name in parentheses, which may have blanks
+  UserField = 14;
+  SystemField = 15;
 var
-  Text: string;
-  Fields: TStringArray;
+  Folder: string;
 begin
-  Text := ReadSmallFile(Format('/proc/%d/stat', [Id]));
-  Fields := Copy(Text, Text.LastIndexOf(')') + 3, MaxInt).Split([' ']);
-  if Length(Fields) <= UserField + 1 then
-    Exit(0);
-  Result := StrToInt64(Fields[UserField]) + StrToInt64(Fields[UserField + 1]);
+  Folder := Format('/proc/%d', [Id]);
+  Result := StrToInt64Def(StatField(Folder, UserField), 0)
+    + StrToInt64Def(StatField(Folder, SystemField), 0);
 end;
 
 // Returns the share of a process of the memory that it has; 0 when the system does not tell.
