@@ -177,7 +177,7 @@ const
       '  The address is the pattern of freed blocks: it was read from a block that was freed.'),
     (Name: 'is-new-pattern'; Text:
       '  The address is the pattern of new blocks: it was read from a block before it was set.'),
-    (Name: 'likely'; Text: '  Possibly of this block, which a register or the stack points to.'),
+    (Name: 'likely'; Text: '  Possibly from this block, which a register or the stack points to.'),
     (Name: 'unknown'; Text:
       '  The block is not known: LANEMM=debug,guard=pages reports it at the first access.'),
     (Name: 'allocated-stack'; Text: '  Allocated by thread {thread} at'),

@@ -127,7 +127,7 @@ const
     (Name: 'abort'; Kind: okSwitch; Initial: 0;
       Help: 'report invalid frees also without debug; memory errors end the process'),
     (Name: 'hard'; Kind: okSwitch; Initial: 0;
-      Help: 'at the start only: keys past blocks, freed ones wait, a shuffled order, `abort`'),
+      Help: 'for production: detect overruns and double frees, then abort; at the start only'),
     (Name: 'leaks'; Kind: okSwitch; Initial: 0;
       Help: 'report leaks at exit'),
     (Name: 'leaks:exit'; Kind: okNumber; Initial: 0;
@@ -154,13 +154,13 @@ const
     (Name: 'freefill'; Kind: okByte; Initial: $7E;
       Help: 'byte that fills freed debug blocks'),
     (Name: 'erase'; Kind: okErase; Initial: 0;
-      Help: 'zero freed blocks, returned memory; fill new blocks; repeatable'),
+      Help: 'zero blocks when freed, memory when returned; fill new blocks; repeatable'),
     (Name: 'guard'; Kind: okGuard; Initial: 0;
-      Help: 'guard pages after debug blocks; without debug, one per N bytes'),
+      Help: 'guard pages after debug blocks; sample:N: without debug, one block per N bytes'),
     (Name: 'break'; Kind: okNumber; Initial: 0;
       Help: 'report the allocation with this number in debug mode; 0: none'),
     (Name: 'limit'; Kind: okLimit; Initial: 0;
-      Help: 'maximum bytes of the heap; near the limit of the container: purge, call, report'),
+      Help: 'maximum bytes of the heap; container: purge and report near its memory limit'),
     (Name: 'limit:soft'; Kind: okNumber; Initial: 0;
       Help: 'report when the heap exceeds this many bytes; 0: never'),
     (Name: 'limit:report'; Kind: okSwitch; Initial: 0;

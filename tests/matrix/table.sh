@@ -34,10 +34,27 @@ row() {
   printf ' %s | %s |\n' "$left" "$(date -u +%Y-%m-%d)"
 }
 
-# left_out FILE: its list of what is left out, under its name.
+# left_out FILE: its list of what is left out, under its name; a row for each reason.
 left_out() {
   printf '\n**%s**\n\n| left out | why |\n|---|---|\n' "$(basename "$1" .without)"
-  sed -n 's/^\([A-Z][^:]*\): \(.*\)/| `\1` | \2 |/p' "$1"
+  awk '/^[A-Z][^:]*: / {
+      name = "`" $0 "`"
+      sub(/: .*/, "`", name)
+      reason = $0
+      sub(/^[^:]*: /, "", reason)
+      if (reason == "the same" || reason == "likewise")
+        reason = last
+      last = reason
+      if (reason in names)
+        name = names[reason] ", " name
+      else
+        reasons[++count] = reason
+      names[reason] = name
+    }
+    END {
+      for (i = 1; i <= count; i++)
+        print "| " names[reasons[i]] " | " reasons[i] " |"
+    }' "$1"
 }
 
 new=build/matrix/platforms.md

@@ -17,7 +17,7 @@ const
   DoCommand: TCommand = (
     Name: 'do';
     Usage: 'PID WORDS...';
-    Help: 'Sends words to a process: settings and verbs';
+    Help: 'Changes settings of a process, or has it act: status, trim, snapshot, write';
     Details:
       'Settings are those of the variable LANEMM, for example `profile,rate=64K`,'#10
       + '`contention`, `debug`, `limit=2G`; `NAME=0` switches one off.'#10
@@ -40,18 +40,17 @@ const
       + 'profile     the files of the sampler'#10
       + 'contention  taken locks and frees by other threads; `lanemm do PID contention`'#10
       + 'growth      blocks that grow; `lanemm do PID growth`'#10
-      + 'Prints the report. With a format, writes the file to stdout, but prints its name if'#10
-      + 'stdout is a terminal: `report PID profile --html > page.html`'#10
-      + '--json --html --pprof --folded --speedscope (inuse and leaks: --json --html)'#10
       + 'leaks       blocks in use that nothing points to, directly or through others: lanemm'#10
       + '            reads them, the process takes no part; PID may be a core file. Exact for a'#10
-      + '            process that is stopped, or with --pause, which stops its threads meanwhile'#10
-      + '            --json and --html write to stdout; --most=N lines, 20 by'#10
-      + '            default, 0: all; --copy=N as for state'#10
+      + '            process that is stopped, or with --pause, which stops its threads meanwhile.'#10
+      + '            --most=N lines, 20 by default, 0: all; --copy=N as for state'#10
       + 'threads     each thread with its backtrace, what it waits for and which thread holds that;'#10
       + '            deadlocks first. lanemm reads it: threads that run or wait for locks, events'#10
       + '            or a time are paused for milliseconds. PID may be a core file, or a process'#10
       + '            that is stopped or in a debugger, or one that does not run on LaneMM'#10
+      + 'Prints the report. With a format, writes the file to stdout; if that is a terminal, prints'#10
+      + 'its name instead, except for leaks: `report PID profile --html > page.html`'#10
+      + '--json --html --pprof --folded --speedscope (inuse and leaks: --json --html; threads: none)'#10
       + '--timeout=TIME  how long to wait for the report; 60s'#10;
     Options: 'json html pprof folded speedscope timeout: pause most: copy:';
     MostWords: 2;
