@@ -611,8 +611,7 @@ begin
   After := LaneMM_HeapStatus;
   AtMost(Most, MemoryCalls(After) - MemoryCalls(Before), 'calls for memory');
   AtMost(Count div 500, AllCalls(After) - AllCalls(Before), 'calls of any kind');
-  for Index := 0 to Count - 1 do
-    FreeMem(Blocks[Index]);
+  FreeEach(Blocks, 1);
 end;
 
 procedure TLaneMMTests.ReusedBlocksCostNoMemoryCalls;

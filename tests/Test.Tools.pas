@@ -112,9 +112,12 @@ type
   end;
 
   /// A test case during which LaneMM's own thread sleeps: a test that counts free slices or system
-  /// calls finds what it did itself. All free memory is cold at the start.
+  /// calls finds what it did itself. All free memory is cold at the start. It may change HugeFrom,
+  /// SavingFrom and HasSpare of Process, which are as before after it.
   TQuietTest = class(TLaneTest)
   strict private
+    KeptHugeFrom, KeptSavingFrom: NativeUInt;
+    HadSpare: Boolean;
     KeptDelay: Cardinal;
     HadNoThread: Boolean; // for purges; none is started then
   protected
@@ -156,6 +159,9 @@ function UsedBytes: NativeUInt;
 function ResidentBytes: NativeUInt;
 /// Returns the slices of all cold runs.
 function ColdSlices: NativeUInt;
+/// Returns records of heaps, beside each other, that no thread has. They stay: a span may name them, and a heap
+/// record is never freed.
+function NewHeaps(Count: Integer): PHeap;
 /// Returns the newest arena.
 function NewestArena: PArena;
 /// Makes the newest arena one with SliceCount reserved slices that were never used; returns it. The
@@ -175,8 +181,8 @@ function HeapWorks: Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Arena, LaneMM.Shards,
-  LaneMM.Purge, LaneMM.Stats;
+  LaneMM.Layout, LaneMM.Bits, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Arena, LaneMM.Shards,
+  LaneMM.HeapRecords, LaneMM.Purge, LaneMM.Stats;
 
 // ---------------------------------------------------------------------------- numbers
 
@@ -393,6 +399,18 @@ begin
   Result := 0;
   for Number := 1 to Process.ShardCount do
     Inc(Result, Process.Shards[Number].ColdSlices);
+end;
+
+function NewHeaps(Count: Integer): PHeap;
+var
+  Size: NativeUInt;
+  Index: Integer;
+begin
+  Size := AlignUp(Count * SizeOf(THeap), OsPageSize);
+  Result := OsReserve(Size);
+  OsCommit(Result, Size);
+  for Index := 0 to Count - 1 do
+    HeapFormat(Result + Index);
 end;
 
 function NewestArena: PArena;
@@ -748,6 +766,9 @@ const
   LongTimeMs = 1000000;
 begin
   Process.LeavingThreads := 0; // threads of earlier tests that left blocks behind
+  KeptHugeFrom := Process.HugeFrom;
+  KeptSavingFrom := Process.SavingFrom;
+  HadSpare := Process.HasSpare;
   KeptDelay := Process.PurgeDelayMs;
   Process.PurgeDelayMs := LongTimeMs;
   AwaitParkedPurgeThread;
@@ -763,6 +784,9 @@ begin
   if HadNoThread then
     CompareAndSwap(Process.PurgeState, Refused, NotStarted);
   Process.PurgeDelayMs := KeptDelay;
+  Process.HugeFrom := KeptHugeFrom;
+  Process.SavingFrom := KeptSavingFrom;
+  Process.HasSpare := HadSpare;
   AwaitParkedPurgeThread;
 end;
 

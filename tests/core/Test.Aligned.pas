@@ -290,17 +290,14 @@ procedure TAlignedTests.BlockAsLargeAsItsAlignmentGetsNoHugePages;
 const
   Size = HugeSlices * SliceSize;
 var
-  Kept: NativeUInt;
   P: Pointer;
   IsHuge: Boolean;
 begin
-  Kept := Process.HugeFrom;
   ShardsPurge(AllSlices);
   Process.HugeFrom := 1;
   Process.LargeProbe := nil;
   Process.LargeDensity := UseFrom;
   P := AlignedGet(Size, Size);
-  Process.HugeFrom := Kept;
   Process.LargeDensity := 0;
   IsHuge := BlockSpan(P)^.IsHuge;
   FreeMem(P);

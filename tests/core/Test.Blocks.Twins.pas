@@ -27,7 +27,7 @@ type
 
   TBlocksTwinsTests = class(TQuietTest)
   strict private
-    Memory: PByte;
+    Records: PHeap;
     Spans: array[0..9999] of PSpan;
     SpanCount: Integer;
     Log: array[TTwinKind, 0..TurnCount] of NativeUInt;
@@ -36,9 +36,11 @@ type
     procedure FreeOthers(Heap: PHeap; Kind: TTwinKind);
     procedure PlayOn(Heap: PHeap; Kind: TTwinKind);
     function ErrorOf(Free: TFree; P: Pointer): Integer;
+    function BothRefuseToFree(P: Pointer): Boolean;
     function BlockBesideAFreeOne(const Twin: TTwin; Size: NativeUInt): Pointer;
     function LastBlockOfASpan(Size: NativeUInt): Pointer;
     function ResizeErrorOf(Realloc: TRealloc; P: Pointer; Size: NativeUInt): Integer;
+    function BothRefuseToResize(P: Pointer; Size: NativeUInt): Boolean;
   published
     {$ifdef LINUX}
     procedure ThreadWithAHeapAndWithoutTheFirstKeyGetsBlocksOfTheirSize;
@@ -68,11 +70,10 @@ implementation
 {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
 uses
   SysUtils, testregistry, LaneMM.Bits, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena,
-  LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Allocate, LaneMM.Free, LaneMM.Blocks, LaneMM.Resize,
+  LaneMM.Heap, LaneMM.Allocate, LaneMM.Free, LaneMM.Blocks, LaneMM.Resize,
   LaneMM.Purge;
 
 const
-  HeapBytes = (7 * SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;
   PlaceShift = 24;
   Twins: array[TTwinKind] of TTwin = (
     (Get: BlockGet; Free: BlockFree; Realloc: BlockRealloc),
@@ -185,10 +186,9 @@ var
   Mine, Kept: PHeap;
 begin
   ProcessTrim; // nor kept runs, which the play before may have left
-  HeapFormat(Heap);
   Mine := OsThreadHeap;
   Kept := Process.Abandoned;
-  Process.Abandoned := PHeap(Memory);
+  Process.Abandoned := Records;
   OsSetThreadHeap(Heap);
   Play(Twins[Kind], Log[Kind]);
   OsSetThreadHeap(Mine);
@@ -202,12 +202,9 @@ var
   Turn, Different: Integer;
 begin
   AssertTrue('this thread has a fast slot', Process.HasFastSlot);
-  Memory := OsReserve(HeapBytes);
-  OsCommit(Memory, HeapBytes);
-  HeapFormat(PHeap(Memory));
+  Records := NewHeaps(1 + Length(Twins));
   for Kind := tkPascal to LastKind do
-    PlayOn(PHeap(Memory) + 1 + Ord(Kind), Kind);
-  // The records stay: a span may name them, and a heap record is never freed.
+    PlayOn(Records + 1 + Ord(Kind), Kind);
   Different := 0;
   for Kind := tkFast to LastKind do
     for Turn := 0 to TurnCount do
@@ -256,6 +253,11 @@ begin
   end;
 end;
 
+function TBlocksTwinsTests.BothRefuseToFree(P: Pointer): Boolean;
+begin
+  Result := (ErrorOf(BlockFree, P) = InvalidPointer) and (ErrorOf(FastBlockFree, P) = InvalidPointer);
+end;
+
 procedure TBlocksTwinsTests.TwinsRefuseTheSamePointers;
 var
   P: PByte;
@@ -269,15 +271,11 @@ begin
   Offset := Span^.CarvedBytes;
   while Offset < SliceSize do
   begin
-    Inc(Wrong, Ord(ErrorOf(BlockFree, Span^.Start + Offset) <> InvalidPointer));
-    Inc(Wrong, Ord(ErrorOf(FastBlockFree, Span^.Start + Offset) <> InvalidPointer));
+    Inc(Wrong, Ord(not BothRefuseToFree(Span^.Start + Offset)));
     Inc(Offset, 8);
   end;
   for Offset := 1 to 47 do
-  begin
-    Inc(Wrong, Ord(ErrorOf(BlockFree, P + Offset) <> InvalidPointer));
-    Inc(Wrong, Ord(ErrorOf(FastBlockFree, P + Offset) <> InvalidPointer));
-  end;
+    Inc(Wrong, Ord(not BothRefuseToFree(P + Offset)));
   FastBlockFree(P);
   Same(InvalidPointer, ErrorOf(BlockFree, P), 'Pascal, second free');
   Same(InvalidPointer, ErrorOf(FastBlockFree, P), 'assembler, second free');
@@ -296,6 +294,12 @@ begin
   end;
 end;
 
+function TBlocksTwinsTests.BothRefuseToResize(P: Pointer; Size: NativeUInt): Boolean;
+begin
+  Result := (ResizeErrorOf(BlockRealloc, P, Size) = InvalidPointer)
+    and (ResizeErrorOf(FastBlockRealloc, P, Size) = InvalidPointer);
+end;
+
 procedure TBlocksTwinsTests.TwinsRefuseToResizeTheSamePointers;
 const
   Sizes: array[0..2] of NativeUInt = (1, 40, 400);
@@ -308,16 +312,10 @@ begin
   Wrong := 0;
   for Size in Sizes do
     for Offset := 1 to 47 do
-    begin
-      Inc(Wrong, Ord(ResizeErrorOf(BlockRealloc, P + Offset, Size) <> InvalidPointer));
-      Inc(Wrong, Ord(ResizeErrorOf(FastBlockRealloc, P + Offset, Size) <> InvalidPointer));
-    end;
+      Inc(Wrong, Ord(not BothRefuseToResize(P + Offset, Size)));
   FastBlockFree(P);
   for Size in Sizes do
-  begin
-    Inc(Wrong, Ord(ResizeErrorOf(BlockRealloc, P, Size) <> InvalidPointer));
-    Inc(Wrong, Ord(ResizeErrorOf(FastBlockRealloc, P, Size) <> InvalidPointer));
-  end;
+    Inc(Wrong, Ord(not BothRefuseToResize(P, Size)));
   Same(0, Wrong, 'wrong answers');
 end;
 
@@ -342,10 +340,7 @@ begin
       Inc(Later);
       for Offset in Offsets do
         for Wanted in Sizes do
-        begin
-          Inc(Wrong, Ord(ResizeErrorOf(BlockRealloc, P + Offset, Wanted) <> InvalidPointer));
-          Inc(Wrong, Ord(ResizeErrorOf(FastBlockRealloc, P + Offset, Wanted) <> InvalidPointer));
-        end;
+          Inc(Wrong, Ord(not BothRefuseToResize(P + Offset, Wanted)));
     end;
   for P in Blocks do
     FastBlockFree(P);
@@ -367,10 +362,7 @@ begin
   Wrong := 0;
   for Offset in Offsets do
     for Wanted in Sizes do
-    begin
-      Inc(Wrong, Ord(ResizeErrorOf(BlockRealloc, P + Offset, Wanted) <> InvalidPointer));
-      Inc(Wrong, Ord(ResizeErrorOf(FastBlockRealloc, P + Offset, Wanted) <> InvalidPointer));
-    end;
+      Inc(Wrong, Ord(not BothRefuseToResize(P + Offset, Wanted)));
   FastBlockFree(P);
   for Wanted in Sizes do
     Inc(Wrong, Ord(ResizeErrorOf(FastBlockRealloc, P, Wanted) <> InvalidPointer));
@@ -472,18 +464,16 @@ var
   Span: PSpan;
   Used, Remote: NativeUInt;
 begin
-  Memory := OsReserve(HeapBytes);
-  OsCommit(Memory, HeapBytes);
+  Records := NewHeaps(Length(Twins));
   Mine := OsThreadHeap;
   for Kind := tkPascal to LastKind do
   begin
-    HeapFormat(PHeap(Memory) + Ord(Kind));
     P := BlockGet(100);
     FillPattern(P, 100, 1); // a block with a stale link takes the slow path
     Span := ArenaSpan(P);
     Used := Span^.Used;
     Remote := RemoteCount(Span);
-    OsSetThreadHeap(PHeap(Memory) + Ord(Kind));
+    OsSetThreadHeap(Records + Ord(Kind));
     Kept := BlockBesideAFreeOne(Twins[Kind], 256);
     Twins[Kind].Realloc(P, 200); // 112 bytes become 256
     OsSetThreadHeap(Mine);
@@ -491,9 +481,8 @@ begin
     Same(Remote + 1, RemoteCount(Span), 'blocks freed by others');
     BlockFree(P);
     BlockFree(Kept);
-    HeapAbandon(PHeap(Memory) + Ord(Kind));
+    HeapAbandon(Records + Ord(Kind));
   end;
-  // The records stay: a span may name them, and a heap record is never freed.
 end;
 
 procedure TBlocksTwinsTests.TwinsGetAndFreeByRealloc;
@@ -541,11 +530,9 @@ var
   Mine, Kept: PHeap;
 begin
   Generator.Start(TestSeed);
-  HeapFormat(Heap);
-  HeapFormat(Heap + 1);
   Mine := OsThreadHeap;
   Kept := Process.Abandoned;
-  Process.Abandoned := PHeap(Memory);
+  Process.Abandoned := Records;
   OsSetThreadHeap(Heap);
   for Index := 0 to High(Blocks) do
     Blocks[Index] := Twins[Kind].Get(1 + Generator.NextSize(12000));
@@ -577,12 +564,9 @@ var
   Kind: TTwinKind;
   Turn, Different, Remote: Integer;
 begin
-  Memory := OsReserve(HeapBytes);
-  OsCommit(Memory, HeapBytes);
-  HeapFormat(PHeap(Memory));
+  Records := NewHeaps(1 + 2 * Length(Twins));
   for Kind := tkPascal to LastKind do
-    FreeOthers(PHeap(Memory) + 1 + 2 * Ord(Kind), Kind);
-  // The records stay: a span may name them, and a heap record is never freed.
+    FreeOthers(Records + 1 + 2 * Ord(Kind), Kind);
   Different := 0;
   Remote := 0;
   for Turn := 0 to 3 * 10000 - 1 do
@@ -601,13 +585,10 @@ var
   Mine: PHeap;
   Wrong, Offset: Integer;
 begin
-  Memory := OsReserve(HeapBytes);
-  OsCommit(Memory, HeapBytes);
-  HeapFormat(PHeap(Memory));
   P := BlockGet(100);
   Q := BlockGet(100);
   Mine := OsThreadHeap;
-  OsSetThreadHeap(PHeap(Memory));
+  OsSetThreadHeap(NewHeaps(1));
   Wrong := 0;
   for Offset := 1 to 99 do
     Inc(Wrong, Ord(ErrorOf(FastBlockFree, P + Offset) <> InvalidPointer));
@@ -617,7 +598,6 @@ begin
   Inc(Wrong, Ord(ErrorOf(FastBlockFree, Q) <> InvalidPointer));
   Inc(Wrong, Ord(ErrorOf(BlockFree, P) <> InvalidPointer));
   OsSetThreadHeap(Mine);
-  // The records stay: a span may name them, and a heap record is never freed.
   Same(0, Wrong, 'wrong answers');
 end;
 

@@ -110,8 +110,7 @@ begin
     if NativeUInt(Blocks[Index]) mod 16 <> 0 then
       Inc(Wrong);
   end;
-  for Index := 0 to High(Blocks) do
-    FreeMem(Blocks[Index]);
+  FreeEach(Blocks, 1);
   Same(0, Wrong, 'blocks at other addresses');
 end;
 
@@ -152,8 +151,7 @@ begin
   for Index := 0 to High(Blocks) do
     if not HasPattern(Blocks[Index], MemSize(Blocks[Index]), Index) then
       Inc(Wrong);
-  for Index := 0 to High(Blocks) do
-    FreeMem(Blocks[Index]);
+  FreeEach(Blocks, 1);
   Same(0, Wrong, 'blocks with other contents');
 end;
 
@@ -531,10 +529,9 @@ const
   Sizes: array[0..2] of NativeUInt = (9000, 30000, 60000);
 var
   Blocks: array[0..199] of PByte;
-  Size, Pages, HugeFrom: NativeUInt;
+  Size, Pages: NativeUInt;
   Index: Integer;
 begin
-  HugeFrom := Process.HugeFrom;
   Process.HugeFrom := 0;
   for Size in Sizes do
   begin
@@ -556,7 +553,6 @@ begin
       FreeMem(Blocks[Index]);
     end;
   end;
-  Process.HugeFrom := HugeFrom;
 end;
 
 const
@@ -585,29 +581,23 @@ end;
 
 procedure TBlocksTests.SparseZeroedBlockBacksWhatTheLastOneTouched;
 var
-  HugeFrom: NativeUInt;
   Round: Integer;
 begin
-  HugeFrom := Process.HugeFrom;
   Process.HugeFrom := 0;
   ProcessTrim;
   for Round := 1 to 5 do
     AtMost(2 * SparsePages, TouchSparsely(nil), 'backed pages');
-  Process.HugeFrom := HugeFrom;
 end;
 
 procedure TBlocksTests.SparseZeroedBlockOfAnotherThreadDoesToo;
 var
-  HugeFrom: NativeUInt;
   Pages: PtrInt;
 begin
-  HugeFrom := Process.HugeFrom;
   Process.HugeFrom := 0;
   ProcessTrim;
   TouchSparsely(nil);
   WaitForThreadTerminate(BeginThread(TouchSparsely, @Pages), 0);
   AtMost(2 * SparsePages, Pages, 'backed pages');
-  Process.HugeFrom := HugeFrom;
 end;
 
 // One quarter was written, and every other page of another one: their pages are cleared in place.
@@ -616,9 +606,8 @@ const
   Quarter = SparseSize div 4;
 var
   P: PByte;
-  HugeFrom, Page, Resident: NativeUInt;
+  Page, Resident: NativeUInt;
 begin
-  HugeFrom := Process.HugeFrom;
   Process.HugeFrom := 0;
   ProcessTrim;
   P := GetMem(SparseSize);
@@ -631,19 +620,16 @@ begin
   AtMost(4 * Megabyte, Abs(Int64(ResidentBytes) - Int64(Resident)), 'bytes backed or not');
   AssertTrue('zeros', IsZero(P, SparseSize));
   FreeMem(P);
-  Process.HugeFrom := HugeFrom;
 end;
 
 procedure TBlocksTests.ErasureBeforeAPurgeBacksNothing;
 var
   P: PByte;
-  HugeFrom, Resident: NativeUInt;
+  Resident: NativeUInt;
 begin
-  HugeFrom := Process.HugeFrom;
   Process.HugeFrom := 0;
   ProcessTrim;
   P := GetMem(SparseSize);
-  Process.HugeFrom := HugeFrom;
   P[SparseSize div 2] := 1;
   Resident := ResidentBytes;
   Process.ErasesPages := True;

@@ -14,7 +14,6 @@ type
 
   THeapTests = class(TQuietTest)
   strict private
-    Memory: PByte;
     Mine, Others: PHeap;
     KeptAbandoned: PHeap;
     Blocks: array of PBlock;
@@ -30,6 +29,8 @@ type
     procedure Put(Heap: PHeap; Block: PBlock);
     function FillSpanOf(SizeClass: Cardinal): PSpan;
     function FillSpan: PSpan;
+    function SpanGivenUp: PSpan;
+    function SpanTakenOver: PSpan;
     function BlockOf(Span: PSpan): PBlock;
     procedure FillSpans(out Spans: TSpans);
     procedure TakeOverMany(out Spans: TManySpans);
@@ -102,14 +103,13 @@ implementation
 uses
   testregistry, LaneMM.Hooks, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Atomic,
   LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Sweep, LaneMM.Shards, LaneMM.KeptRuns,
-  LaneMM.Walk, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Purge;
+  LaneMM.Walk, LaneMM.Heap, LaneMM.Purge;
 
 const
   // A class that nothing else in this program uses much, with few blocks per span.
   BlockSize = 7168;
   // Of another class, whose spans are one slice, too.
   OtherSize = 5000;
-  RecordSize = (SizeOf(THeap) * 3 + OsPageSize - 1) div OsPageSize * OsPageSize;
 
 var
   Corruptions: Integer;
@@ -123,15 +123,10 @@ end;
 procedure THeapTests.SetUp;
 begin
   inherited SetUp;
-  Memory := OsReserve(RecordSize);
-  OsCommit(Memory, RecordSize);
-  Mine := PHeap(Memory);
+  Mine := NewHeaps(3);
   Others := Mine + 1;
-  HeapFormat(Mine);
-  HeapFormat(Others);
   KeptAbandoned := Process.Abandoned;
   Process.Abandoned := Others + 1;
-  HeapFormat(Process.Abandoned);
   SetLength(Blocks, 1000);
   BlockCount := 0;
 end;
@@ -148,7 +143,6 @@ begin
   HeapAbandon(Others);
   Process.Abandoned := KeptAbandoned;
   HeapAbandon(Others + 1);
-  // The records stay: a span may name them, and a heap record is never freed.
   inherited TearDown;
 end;
 
@@ -210,6 +204,20 @@ end;
 function THeapTests.FillSpan: PSpan;
 begin
   Result := FillSpanOf(SizeToClass(BlockSize));
+end;
+
+// Returns a span that was filled and given up.
+function THeapTests.SpanGivenUp: PSpan;
+begin
+  Result := FillSpan;
+  Take(Mine);
+end;
+
+// Returns one that its heap took over again, by a free.
+function THeapTests.SpanTakenOver: PSpan;
+begin
+  Result := SpanGivenUp;
+  Put(Mine, BlockOf(Result));
 end;
 
 // Returns a block in use.
@@ -293,18 +301,16 @@ procedure THeapTests.FullSpanIsGivenUp;
 var
   Span: PSpan;
 begin
-  Span := FillSpan;
-  Take(Mine);
+  Span := SpanGivenUp;
   AssertTrue('owner', OwnerOf(Span) = NoOwner);
-  AssertTrue('word', Span^.Remote and GivenUpSpan <> 0);
+  AssertTrue('word', Span^.Remote and LaneMM.Layout.GivenUpSpan <> 0);
 end;
 
 procedure THeapTests.FirstFreeIntoAGivenUpSpanTakesItOver;
 var
   Span: PSpan;
 begin
-  Span := FillSpan;
-  Take(Mine);
+  Span := SpanGivenUp;
   Put(Others, Blocks[0]);
   AssertTrue('owner', Span^.Owner = Others);
   AssertTrue('the block is given out again', SpanOf(Take(Others)) = Span);
@@ -413,8 +419,7 @@ procedure THeapTests.EmptiedSpanGoesBackToTheArena;
 var
   Span: PSpan;
 begin
-  Span := FillSpan;
-  Take(Mine);
+  Span := SpanGivenUp;
   PutAllOf(Span, Mine, False);
   AssertTrue('gone', IsGone(Span));
 end;
@@ -423,8 +428,7 @@ procedure THeapTests.EmptiedSpanWaitsWhileTheQueuesAreLocked;
 var
   Span: PSpan;
 begin
-  Span := FillSpan;
-  Take(Mine);
+  Span := SpanGivenUp;
   LockEnter(Mine^.Lock);
   PutAllOf(Span, Mine, False);
   LockLeave(Mine^.Lock);
@@ -437,9 +441,7 @@ procedure THeapTests.SweepGivesBackWhatOthersEmptied;
 var
   Span: PSpan;
 begin
-  Span := FillSpan;
-  Take(Mine);
-  Put(Mine, Blocks[0]);
+  Span := SpanTakenOver;
   PutAllOf(Span, Others, False);
   AssertFalse('gone', IsGone(Span));
   HeapSweep(Mine);
@@ -478,9 +480,7 @@ procedure THeapTests.SweepLeavesSpansInUse;
 var
   Span: PSpan;
 begin
-  Span := FillSpan;
-  Take(Mine);
-  Put(Mine, Blocks[0]);
+  Span := SpanTakenOver;
   PutAllOf(Span, Others, True);
   HeapSweep(Mine);
   AssertFalse('gone', IsGone(Span));
@@ -491,9 +491,7 @@ procedure THeapTests.SweepNeverWaits;
 var
   Span: PSpan;
 begin
-  Span := FillSpan;
-  Take(Mine);
-  Put(Mine, Blocks[0]);
+  Span := SpanTakenOver;
   PutAllOf(Span, Others, False);
   LockEnter(Mine^.Lock);
   HeapSweep(Mine);
@@ -572,8 +570,7 @@ var
   SizeClass: Cardinal;
 begin
   SizeClass := SizeToClass(BlockSize);
-  Span := FillSpan;
-  Take(Mine);
+  Span := SpanGivenUp;
   // Others may have left spans of the class, too.
   repeat
     while not SpanIsFull(Others^.Current[SizeClass]) do
@@ -592,9 +589,7 @@ var
   Span: PSpan;
   Turn: Integer;
 begin
-  Span := FillSpan;
-  Take(Mine);
-  Put(Mine, Blocks[0]);
+  Span := SpanTakenOver;
   Put(Others, Blocks[1]);
   for Turn := 1 to 3 do
   begin
@@ -625,9 +620,7 @@ procedure THeapTests.SweepKeepsASpanWithABlockThatIsNotCounted;
 var
   Span: PSpan;
 begin
-  Span := FillSpan;
-  Take(Mine);
-  Put(Mine, Blocks[0]);
+  Span := SpanTakenOver;
   PutAllOf(Span, Others, True);
   Dec(Span^.Used); // as when two threads have freed one block at the same moment
   HeapSweep(Mine);
@@ -642,8 +635,7 @@ var
   Block: PBlock;
   Word: NativeUInt;
 begin
-  Span := FillSpan;
-  Take(Mine);
+  Span := SpanGivenUp;
   Block := Blocks[0];
   Put(Mine, Block);
   Word := RemoteWord(Span);
@@ -672,9 +664,7 @@ procedure THeapTests.AbandonReleasesWhatOthersEmptied;
 var
   Span: PSpan;
 begin
-  Span := FillSpan;
-  Take(Mine);
-  Put(Mine, Blocks[0]);
+  Span := SpanTakenOver;
   PutAllOf(Span, Others, False);
   AssertTrue('in use', Span^.Kind = skBlocks);
   HeapAbandon(Mine);
@@ -685,9 +675,7 @@ procedure THeapTests.AbandonMovesSpansJustTakenOver;
 var
   Span: PSpan;
 begin
-  Span := FillSpan;
-  Take(Mine);
-  Put(Mine, Blocks[0]);
+  Span := SpanTakenOver;
   HeapAbandon(Mine);
   Same(0, Mine^.Taken, 'spans taken over');
   AssertTrue('owner', OwnerOf(Span) = Process.Abandoned);
@@ -800,9 +788,7 @@ var
   Span: PSpan;
   IsDone: Boolean;
 begin
-  Span := FillSpan;
-  Take(Mine);
-  Put(Mine, Blocks[0]);
+  Span := SpanTakenOver;
   LockEnter(Mine^.Lock);
   IsDone := HeapAbandon(Mine);
   LockLeave(Mine^.Lock);
@@ -950,8 +936,7 @@ procedure THeapTests.SpanThatBecameRoomyUnderATakenLockIsRoomyLater;
 var
   Span: PSpan;
 begin
-  Span := FillSpan;
-  Take(Mine);
+  Span := SpanGivenUp;
   Put(Others, BlockOf(Span));
   LockEnter(Others^.Lock);
   Put(Others, BlockOf(Span));
@@ -968,8 +953,7 @@ procedure THeapTests.SweepLeavesRoomySpansInUse;
 var
   Span: PSpan;
 begin
-  Span := FillSpan;
-  Take(Mine);
+  Span := SpanGivenUp;
   Put(Others, BlockOf(Span));
   Put(Mine, BlockOf(Span));
   Same(RemoteCount(Span), Span^.Used, 'as many freed as counted');

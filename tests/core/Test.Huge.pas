@@ -12,7 +12,6 @@ type
   THugeTests = class(TQuietTest)
   strict private
     Blocks: array of Pointer;
-    HugeFrom: NativeUInt;
     procedure TakeBlocks(Count: NativeInt);
     procedure FillBlocks;
   protected
@@ -52,7 +51,6 @@ const
 procedure THugeTests.SetUp;
 begin
   inherited;
-  HugeFrom := Process.HugeFrom;
   Process.HugeFrom := 0;
   ShardsPurge(AllSlices);
   TakeBlocks(ManyBlocks);
@@ -66,7 +64,6 @@ begin
   for Block in Blocks do
     BlockFree(Block);
   Blocks := nil;
-  Process.HugeFrom := HugeFrom;
   Process.MeasuredAt := 0;
   ShardsPurge(AllSlices);
   inherited;
@@ -230,13 +227,9 @@ begin
 end;
 
 procedure THugeTests.LargerPagesHaveNoHugeOnes;
-var
-  Kept: NativeUInt;
 begin
-  Kept := Process.HugeFrom;
   HugeFromSet(16 * SliceSize);
   Same(16 * Ord(OsGranule = OsPageSize), Process.HugeFrom, 'slices');
-  Process.HugeFrom := Kept;
 end;
 
 initialization

@@ -11,7 +11,6 @@ uses
 type
   TKeptRunsTests = class(TQuietTest)
   strict private
-    Memory: PByte;
     Mine: PHeap;
     Block: Pointer;
     function Get(SliceCount: NativeUInt): PSpan;
@@ -68,24 +67,17 @@ implementation
 uses
   testregistry, LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList,
   LaneMM.Blocks, LaneMM.Shards, LaneMM.Sweep, LaneMM.Backed, LaneMM.KeptRuns, LaneMM.Large,
-  LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Stats;
-
-const
-  RecordSize = (SizeOf(THeap) + OsPageSize - 1) div OsPageSize * OsPageSize;
+  LaneMM.Heap, LaneMM.Stats;
 
 procedure TKeptRunsTests.SetUp;
 begin
   inherited SetUp;
-  Memory := OsReserve(RecordSize);
-  OsCommit(Memory, RecordSize);
-  Mine := PHeap(Memory);
-  HeapFormat(Mine);
+  Mine := NewHeaps(1);
 end;
 
 procedure TKeptRunsTests.TearDown;
 begin
   HeapAbandon(Mine);
-  // The records stay: a span may name them, and a heap record is never freed.
   inherited TearDown;
 end;
 

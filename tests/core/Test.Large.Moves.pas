@@ -336,16 +336,14 @@ end;
 procedure TLargeMovesTests.BlockThatMovesToAShorterRunLeavesOthersAlone;
 var
   Span: PSpan;
-  Kept, Copied: NativeUInt;
+  Copied: NativeUInt;
 begin
   Span := GetMoved(5 * Megabyte, 6 * Megabyte);
   FillPattern(Span^.Start, 6 * Megabyte, 1);
   AtLeast(8 * Megabyte div SliceSize, Span^.SliceCount, 'slices of the block');
   MakePlace(8 * Megabyte div SliceSize);
-  Kept := Process.SavingFrom;
   Process.SavingFrom := 0;
   Span := LargeMove(Span, 8 * Megabyte, Copied);
-  Process.SavingFrom := Kept;
   ReleasePlace;
   AssertTrue('place', Span = Place);
   Same(0, Copied, 'bytes copied');
@@ -401,7 +399,6 @@ begin
   LimitsSet(0, BackedSlices * SliceSize + 2 * Megabyte, 0);
   Other := LargeMove(Span, 9 * Megabyte, Copied);
   LimitsSet(0, 0, 0);
-  Process.SavingFrom := High(NativeUInt);
   ReleasePlace;
   Advise(Span^.Start, ManyBytes, DoDump);
   AssertTrue('refused', Other = nil);

@@ -16,6 +16,8 @@ type
     function GetUntouched: PByte;
     function UseBlocks(Count: Integer; Step: NativeUInt; Value: Byte = 1): Integer;
     procedure ForgetDensity(HugeFrom: NativeUInt);
+  protected
+    procedure TearDown; override;
   published
     procedure WasteIsLessThanAPage;
     procedure BlockStartsASlice;
@@ -60,6 +62,12 @@ const
   // Steps of UseBlocks: every page, every second one.
   Dense = OsPageSize;
   Sparse = OsPageSize * 2;
+
+procedure TLargeTests.TearDown;
+begin
+  ForgetDensity(0);
+  inherited TearDown; // restores HugeFrom
+end;
 
 function TLargeTests.Get(Size: NativeUInt): PSpan;
 begin
@@ -206,12 +214,10 @@ end;
 procedure TLargeTests.MoveTakesLittleRoomWhereAddressesAreScarce;
 var
   Span: PSpan;
-  Kept, Copied: NativeUInt;
+  Copied: NativeUInt;
 begin
-  Kept := Process.SavingFrom;
   Process.SavingFrom := 0;
   Span := LargeMove(Get(5 * Megabyte), 6 * Megabyte, Copied);
-  Process.SavingFrom := Kept;
   AssertTrue('moved', Span <> nil);
   Same(6 * Megabyte div SliceSize * SavingGrowthFactor, Span^.SliceCount, 'slices');
   LargeFree(Span);
@@ -222,13 +228,10 @@ var
   Spans: array[0..1] of PSpan;
   Copied: NativeUInt;
   Index: Integer;
-  HadSpare: Boolean;
 begin
-  HadSpare := Process.HasSpare;
   Process.HasSpare := False;
   Spans[0] := LargeMove(Get(5 * Megabyte), 6 * Megabyte, Copied);
   Spans[1] := LargeMove(Get(Megabyte), 6 * Megabyte, Copied);
-  Process.HasSpare := HadSpare;
   for Index := 0 to 1 do
   begin
     Same(6 * Megabyte div SliceSize, Spans[Index]^.SliceCount, 'slices');
@@ -370,53 +373,32 @@ begin
 end;
 
 procedure TLargeTests.BlocksUsedDenselyGetHugePages;
-var
-  Kept: NativeUInt;
-  First, Later: Integer;
 begin
-  Kept := Process.HugeFrom;
   ForgetDensity(1);
-  First := UseBlocks(3, Dense);
-  Later := UseBlocks(5, Dense);
-  ForgetDensity(Kept);
-  Same(0, First, 'of three blocks');
-  Same(5, Later, 'of five more');
+  Same(0, UseBlocks(3, Dense), 'of three blocks');
+  Same(5, UseBlocks(5, Dense), 'of five more');
 end;
 
 procedure TLargeTests.BlocksUsedSparselyGetNoHugePages;
-var
-  Kept: NativeUInt;
-  Huge: Integer;
 begin
-  Kept := Process.HugeFrom;
   ForgetDensity(1);
-  Huge := UseBlocks(20, Sparse);
-  ForgetDensity(Kept);
-  Same(0, Huge, 'of twenty blocks');
+  Same(0, UseBlocks(20, Sparse), 'of twenty blocks');
 end;
 
 procedure TLargeTests.BlocksThatBecomeSparseLoseHugePages;
-var
-  Kept: NativeUInt;
-  Huge: Integer;
 begin
-  Kept := Process.HugeFrom;
   ForgetDensity(1);
   UseBlocks(6, Dense);
   UseBlocks(20, Sparse);
-  Huge := UseBlocks(20, Sparse);
-  ForgetDensity(Kept);
-  Same(0, Huge, 'of the last twenty blocks');
+  Same(0, UseBlocks(20, Sparse), 'of the last twenty blocks');
 end;
 
 // As a thread that was stopped before it could fill its block, while another thread takes one.
 procedure TLargeTests.BlocksThatAreFilledLateCountAsDense;
 var
-  Kept: NativeUInt;
   P, Other: PByte;
-  Turn, Huge: Integer;
+  Turn: Integer;
 begin
-  Kept := Process.HugeFrom;
   ForgetDensity(1);
   UseBlocks(1, Sparse); // from then on the probe alone counts
   for Turn := 1 to 4 do
@@ -428,73 +410,51 @@ begin
     FreeMem(P);
     FreeMem(Other);
   end;
-  Huge := UseBlocks(1, Dense);
-  ForgetDensity(Kept);
-  Same(1, Huge, 'of the next blocks');
+  Same(1, UseBlocks(1, Dense), 'of the next blocks');
 end;
 
 procedure TLargeTests.BlockThatIsNeverFilledGivesWayToOthers;
 var
-  Kept: NativeUInt;
   P: PByte;
-  Huge: Integer;
 begin
-  Kept := Process.HugeFrom;
   ForgetDensity(1);
   ShardsPurge(AllSlices);
   P := GetUntouched;
   UseBlocks(25, Dense);
-  Huge := UseBlocks(3, Dense);
-  ForgetDensity(Kept);
+  Same(3, UseBlocks(3, Dense), 'of the last three blocks');
   FreeMem(P);
-  Same(3, Huge, 'of the last three blocks');
 end;
 
 procedure TLargeTests.BlocksFilledWithZerosGetHugePages;
-var
-  Kept: NativeUInt;
-  Huge: Integer;
 begin
-  Kept := Process.HugeFrom;
   ForgetDensity(1);
   UseBlocks(3, Dense, 0);
-  Huge := UseBlocks(5, Dense, 0);
-  ForgetDensity(Kept);
-  Same(5, Huge, 'of five more');
+  Same(5, UseBlocks(5, Dense, 0), 'of five more');
 end;
 
 procedure TLargeTests.UntouchedZerosOfAllocMemCountAsSparse;
 var
-  Kept: NativeUInt;
-  Turn, Huge: Integer;
+  Turn: Integer;
 begin
-  Kept := Process.HugeFrom;
   ForgetDensity(1);
   for Turn := 1 to 3 do
   begin
     ShardsPurge(AllSlices);
     FreeMem(AllocMem(6 * Megabyte));
   end;
-  Huge := UseBlocks(1, Dense);
-  ForgetDensity(Kept);
-  Same(0, Huge, 'of the next blocks');
+  Same(0, UseBlocks(1, Dense), 'of the next blocks');
 end;
 
 procedure TLargeTests.NewBlocksAreMeasuredBesideAnUnfilledOne;
 var
-  Kept: NativeUInt;
   P: PByte;
-  Huge: Integer;
 begin
-  Kept := Process.HugeFrom;
   ForgetDensity(1);
   ShardsPurge(AllSlices);
   P := GetUntouched;
   UseBlocks(3, Dense);
-  Huge := UseBlocks(1, Dense);
-  ForgetDensity(Kept);
+  Same(1, UseBlocks(1, Dense), 'of the next blocks');
   FreeMem(P);
-  Same(1, Huge, 'of the next blocks');
 end;
 
 {$ifdef LINUX}
@@ -502,16 +462,14 @@ procedure TLargeTests.DenseBlockBeginsAtAHugePageAndLeavesItsRestWarm;
 const
   RestSlices = 11;
 var
-  Kept, Warm: NativeUInt;
+  Warm: NativeUInt;
   Span: PSpan;
 begin
-  Kept := Process.HugeFrom;
   ForgetDensity(1);
   UseBlocks(3, Dense);
   ShardsPurge(AllSlices);
   Warm := ShardsWarmSlices;
   Span := Get((3 * HugeSlices - RestSlices) * SliceSize);
-  ForgetDensity(Kept);
   Same(RestSlices, ShardsWarmSlices - Warm, 'warm slices');
   Same(0, NativeUInt(Span^.Start) mod (HugeSlices * SliceSize), 'start modulo a huge page');
   AssertTrue('claims zeros', Span^.IsZero);
@@ -547,15 +505,12 @@ procedure TLargeTests.RestOfAShortenedBlockIsNotBackedByHugePages;
 const
   HugePage = HugeSlices * SliceSize;
 var
-  Kept: NativeUInt;
   Span: PSpan;
 begin
-  Kept := Process.HugeFrom;
   ForgetDensity(1);
   UseBlocks(3, Dense);
   ShardsPurge(AllSlices);
   Span := Get(4 * HugePage);
-  ForgetDensity(Kept);
   AssertTrue('has huge pages', Span^.IsHuge);
   LargeShrink(Span, 2 * HugePage + HugePage div 4);
   AssertTrue('the block keeps its own', Span^.IsHuge);
@@ -573,7 +528,7 @@ const
   Step = Megabyte;
   PartSize = 16 * Step; // other tests have used most addresses of 32 bits
 var
-  Parts: array of Pointer;
+  Parts: TPointers;
   Index: Integer;
   P, Wall: Pointer;
   Size, Before: NativeUInt;
@@ -583,8 +538,7 @@ begin
   SetLength(Parts, (192 * Step + 2 * BackedSlices * SliceSize) div PartSize + 1);
   for Index := 0 to High(Parts) do
     GetMem(Parts[Index], PartSize);
-  for Index := 0 to High(Parts) do
-    FreeMem(Parts[Index]);
+  FreeEach(Parts, 1);
   P := GetMem(5 * Step);
   Wall := GetMem(Step); // P moves, and grows where no memory is warm
   Before := BackedSlices;

@@ -16,13 +16,12 @@ uses
 type
   TPlacesTests = class(TLaneTest)
   strict private
-    Memory: PByte;
     Mine, Others: PHeap;
     KeptAbandoned: PHeap;
     SizeClass: Cardinal;
     Blocks: array of PBlock;
     BlockCount: Integer;
-    First, Second, Free: PSpan;
+    First, Second: PSpan;
     FreeBefore: NativeUInt;
     IsReused: Boolean;
     ReusedCount: Integer;
@@ -146,13 +145,12 @@ implementation
 uses
   testregistry, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock,
   LaneMM.RemoteList, LaneMM.FreeRuns, LaneMM.Arena, LaneMM.Shards, LaneMM.Backed, LaneMM.Span,
-  LaneMM.KeptRuns, LaneMM.Large, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Threads, LaneMM.Shelf,
+  LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.Threads, LaneMM.Shelf,
   LaneMM.Limits, LaneMM.Free;
 
 const
   // A class that nothing else in this program uses much, with few blocks per span.
   BlockSize = 7168;
-  RecordSize = (SizeOf(THeap) * 3 + OsPageSize - 1) div OsPageSize * OsPageSize;
 
 var
   // The place to come to, the call there, and its thread.
@@ -178,15 +176,10 @@ end;
 // Spans that other threads left when they ended are set aside: some of their blocks may be in use.
 procedure TPlacesTests.SetUp;
 begin
-  Memory := OsReserve(RecordSize);
-  OsCommit(Memory, RecordSize);
-  Mine := PHeap(Memory);
+  Mine := NewHeaps(3);
   Others := Mine + 1;
-  HeapFormat(Mine);
-  HeapFormat(Others);
   KeptAbandoned := Process.Abandoned;
   Process.Abandoned := Others + 1;
-  HeapFormat(Process.Abandoned);
   SizeClass := SizeToClass(BlockSize);
   SetLength(Blocks, 1000);
   BlockCount := 0;
@@ -200,7 +193,6 @@ begin
   HeapAbandon(Others);
   Process.Abandoned := KeptAbandoned;
   HeapAbandon(Others + 1);
-  // The records stay: a span may name them, and a heap record is never freed.
 end;
 
 procedure TPlacesTests.Clean;
@@ -886,10 +878,7 @@ begin
   Same(FreeBefore + 6, NewestArena^.Frontier, 'frontier');
   if Second < First then
     First := Second;
-  First^.Shard := 1;
-  First^.SliceCount := 6;
-  First^.SpareCount := 6; // not counted as backed
-  ShardsReleaseZero(First);
+  GiveBackNew(First, 6);
 end;
 
 procedure TPlacesTests.SlicesOfTheFrontierAreTakenOnce;

@@ -14,7 +14,6 @@ type
     IsAtHugePage: Boolean;
     function Take(SliceCount: NativeUInt): PSpan;
     function TakeNew(SliceCount: NativeUInt): PSpan;
-    function TakeSaving(SliceCount: NativeUInt): PSpan;
     function FreeSlices: NativeUInt;
     function WarmAfterOneSpan(HugeFrom, Carved: NativeUInt; SizeClass: Cardinal = 0;
       IsDense: Boolean = True): NativeUInt;
@@ -74,6 +73,14 @@ uses
 const
   Megabyte = 1 shl 20;
 
+procedure ReleaseAll(const Spans: array of PSpan);
+var
+  Span: PSpan;
+begin
+  for Span in Spans do
+    ShardsRelease(Span);
+end;
+
 // What is taken here has no blocks: nothing but these tests may use it.
 function TShardsTests.Take(SliceCount: NativeUInt): PSpan;
 begin
@@ -101,9 +108,8 @@ function TShardsTests.WarmAfterOneSpan(HugeFrom, Carved: NativeUInt; SizeClass: 
   IsDense: Boolean): NativeUInt;
 var
   Span: PSpan;
-  KeptFrom, KeptCarved: NativeUInt;
+  KeptCarved: NativeUInt;
 begin
-  KeptFrom := Process.HugeFrom;
   KeptCarved := OsThreadHeap^.CarvedSlices;
   ShardsPurge(AllSlices);
   Process.HugeFrom := HugeFrom;
@@ -113,7 +119,6 @@ begin
   Span := HeapNewSpan(OsThreadHeap, SizeClass);
   Result := ShardsWarmSlices;
   IsAtHugePage := NativeUInt(Span^.Start) mod (HugeSlices * SliceSize) = 0;
-  Process.HugeFrom := KeptFrom;
   Process.MeasuredAt := 0;
   OsThreadHeap^.CarvedSlices := KeptCarved;
   ShardsRelease(Span);
@@ -147,8 +152,7 @@ begin
   for Index := 1 to High(Spans) do
     AssertTrue('contents',
       HasPattern(Spans[Index]^.Start, Spans[Index]^.SliceCount * SliceSize, Index));
-  for Index := 1 to High(Spans) do
-    ShardsRelease(Spans[Index]);
+  ReleaseAll(Spans);
 end;
 
 procedure TShardsTests.EverySliceOfARunHasItsRecord;
@@ -441,15 +445,13 @@ begin
     Parts[Index] := Take(Part);
     Walls[Index] := ShardsSplit(Parts[Index], Part - 1);
   end;
-  for Index := 0 to High(Parts) do
-    ShardsRelease(Parts[Index]);
+  ReleaseAll(Parts);
   Before := BackedSlices;
   Span := Take(Longer);
   AtMost(Before, BackedSlices, 'backed slices');
   ShardsRelease(Span);
   ShardsRelease(Used);
-  for Index := 0 to High(Walls) do
-    ShardsRelease(Walls[Index]);
+  ReleaseAll(Walls);
 end;
 
 procedure TShardsTests.MemoryInSteadyUseIsNotIdle;
@@ -503,17 +505,14 @@ end;
 procedure TShardsTests.SlicesOfAHugePageAreZeros;
 var
   Spans: array[0..1] of PSpan;
-  Kept: NativeUInt;
   Index: Integer;
 begin
-  Kept := Process.HugeFrom;
   Process.HugeFrom := 1;
   for Index := 0 to 1 do // one of two runs begins between huge pages
   begin
     ShardsPurge(AllSlices);
     Spans[Index] := ShardsTake(3, True);
   end;
-  Process.HugeFrom := Kept;
   for Index := 0 to 1 do
   begin
     AssertTrue('claims zeros', Spans[Index]^.IsZero);
@@ -543,10 +542,9 @@ const
   PageCount = 20;
 var
   Spans: TSpans;
-  Before, Kept: NativeUInt;
+  Before: NativeUInt;
   Index: Integer;
 begin
-  Kept := Process.HugeFrom;
   Process.HugeFrom := 1;
   TakeFreeRuns(HugeSlices, Spans);
   Before := FrontierSlices;
@@ -555,10 +553,8 @@ begin
     Insert(ShardsTake(3, True), Spans, Length(Spans));
     Insert(ShardsTake(HugeSlices - 3), Spans, Length(Spans)); // no warm memory
   end;
-  Process.HugeFrom := Kept;
   AtMost(HugeSlices * (PageCount + PageCount div 4), FrontierSlices - Before, 'new slices');
-  for Index := 0 to High(Spans) do
-    ShardsRelease(Spans[Index]);
+  ReleaseAll(Spans);
 end;
 
 // With a cold gap between them, neither would serve a longer block when both are free.
@@ -568,11 +564,9 @@ const
   Runs = 6;
 var
   Spans: TSpans;
-  Kept: NativeUInt;
   Index, Neighbours: Integer;
   Arena: PArena;
 begin
-  Kept := Process.HugeFrom;
   Process.HugeFrom := 1;
   TakeFreeRuns(RunSlices, Spans);
   repeat // until the next one would begin in a huge page
@@ -582,12 +576,10 @@ begin
   Arena := NewestArena;
   for Index := 1 to Runs do
     Insert(ShardsTake(RunSlices, True), Spans, Length(Spans));
-  Process.HugeFrom := Kept;
   Neighbours := 0;
   for Index := Length(Spans) - Runs + 1 to High(Spans) do
     Inc(Neighbours, Ord(Spans[Index] = Spans[Index - 1] + RunSlices));
-  for Index := 0 to High(Spans) do
-    ShardsRelease(Spans[Index]);
+  ReleaseAll(Spans);
   if NewestArena = Arena then // the end of one that cannot grow may have a run beside huge pages
     Same(Runs - 1, Neighbours, 'runs right behind the one before');
 end;
@@ -636,7 +628,6 @@ const
   SliceCount = StepSlices - 20;
 var
   Spans: array of PSpan;
-  Index: Integer;
   Before: NativeUInt;
 begin
   Spans := nil;
@@ -647,8 +638,7 @@ begin
   Before := FrontierSlices;
   Insert(Take(SliceCount), Spans, 0);
   Same(SliceCount, FrontierSlices - Before, 'new slices');
-  for Index := 0 to High(Spans) do
-    ShardsRelease(Spans[Index]);
+  ReleaseAll(Spans);
 end;
 
 procedure TShardsTests.GrowNeedsEnoughFreeSlices;
@@ -722,17 +712,6 @@ begin
   ShardsRelease(Span);
 end;
 
-// Takes a run as if many addresses had been used.
-function TShardsTests.TakeSaving(SliceCount: NativeUInt): PSpan;
-var
-  Kept: NativeUInt;
-begin
-  Kept := Process.SavingFrom;
-  Process.SavingFrom := 0;
-  Result := Take(SliceCount);
-  Process.SavingFrom := Kept;
-end;
-
 function LongestFreeRun: NativeUInt;
 var
   Number, Bin: Integer;
@@ -767,7 +746,8 @@ begin
   ShardsReleaseZero(ShardsSplit(Run, Length div 2));
   ShardsRelease(Run);
   Frontier := NewestArena^.Frontier;
-  Joined := TakeSaving(Length);
+  Process.SavingFrom := 0;
+  Joined := Take(Length);
   Same(Frontier, NewestArena^.Frontier, 'frontier');
   AssertTrue('claims zeros', Joined^.IsZero);
   ShardsReleaseZero(Joined);
@@ -779,7 +759,6 @@ const
 var
   Spans: TSpans;
   Before, Warm, Between, Cold, Behind: PSpan; // a free run of another test would join them
-  Index: Integer;
 begin
   TakeFreeRuns(RunSlices, Spans); // one of these might fit as well
   Before := TakeNew(1);
@@ -789,15 +768,15 @@ begin
   Behind := TakeNew(1);
   ShardsRelease(Warm);
   ShardsReleaseZero(Cold);
-  AssertTrue('the cold run', TakeSaving(RunSlices) = Cold);
-  AssertTrue('the warm run', TakeSaving(RunSlices) = Warm);
+  Process.SavingFrom := 0;
+  AssertTrue('the cold run', Take(RunSlices) = Cold);
+  AssertTrue('the warm run', Take(RunSlices) = Warm);
   ShardsReleaseZero(Cold);
   ShardsRelease(Warm);
   ShardsRelease(Before);
   ShardsRelease(Between);
   ShardsRelease(Behind);
-  for Index := 0 to High(Spans) do
-    ShardsRelease(Spans[Index]);
+  ReleaseAll(Spans);
 end;
 
 procedure TShardsTests.TakeNeverWaits;
@@ -844,8 +823,7 @@ begin
     AtLeast(1, Spans[Index]^.Shard, 'shard');
     AtMost(Process.ShardCount, Spans[Index]^.Shard, 'shard');
   end;
-  for Index := 1 to High(Spans) do
-    ShardsRelease(Spans[Index]);
+  ReleaseAll(Spans);
 end;
 
 initialization

@@ -100,11 +100,8 @@ begin
 end;
 
 procedure TWalkTests.FreeBlocks;
-var
-  Index: Integer;
 begin
-  for Index := 0 to High(Blocks) do
-    FreeMem(Blocks[Index]);
+  FreeEach(Blocks, 1);
 end;
 
 procedure TWalkTests.EveryBlockIsVisitedOnce;
@@ -115,27 +112,19 @@ begin
 end;
 
 procedure TWalkTests.FreedBlocksAreNotVisited;
-var
-  Index: Integer;
 begin
   GetBlocks;
   FreeEverySecond;
   AllAreVisited(2);
-  for Index := 0 to High(Blocks) do
-    if not Odd(Index) then
-      FreeMem(Blocks[Index]);
+  FreeEach(Blocks, 2);
 end;
 
 procedure TWalkTests.BlocksFreedByAnotherThreadAreNotVisited;
-var
-  Index: Integer;
 begin
   GetBlocks;
   InThread(FreeEverySecond);
   AllAreVisited(2);
-  for Index := 0 to High(Blocks) do
-    if not Odd(Index) then
-      FreeMem(Blocks[Index]);
+  FreeEach(Blocks, 2);
 end;
 
 procedure TWalkTests.BlocksOfAnEndedThreadAreVisited;
@@ -242,9 +231,7 @@ begin
   for Index := 0 to High(Blocks) do // without an allocation, which would take one of the free blocks
     Inc(Wrong, Ord(WalkFind(Blocks[Index], Block) = Odd(Index)));
   Same(0, Wrong, 'wrong answers');
-  for Index := 0 to High(Blocks) do
-    if not Odd(Index) then
-      FreeMem(Blocks[Index]);
+  FreeEach(Blocks, 2);
 end;
 
 procedure TWalkTests.FreeBlocksAreVisitedOnce;
