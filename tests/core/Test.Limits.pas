@@ -16,17 +16,16 @@ type
     KeptPeak: NativeUInt;
     Soft, Hard, Reserve: NativeUInt;
     Limit: NativeUInt;
+    Blocks: TList;
     Line: TStartLine;
     procedure SetLimits(SoftBytes, HardBytes, ReserveBytes: NativeUInt);
     function HasReserve: Boolean;
     procedure LimitTo(Bytes: NativeUInt);
-    procedure GetAll(List: TList; Size: NativeUInt);
-    procedure FreeAll(List: TList);
+    procedure GetAll(Size: NativeUInt);
+    procedure FreeAll;
     procedure FillHeap;
     procedure Churn;
     function ReportsSoFar: NativeUInt;
-  strict private
-    Blocks: TList;
     procedure FillAndFreeATenth;
   protected
     procedure SetUp; override;
@@ -69,6 +68,8 @@ uses
 const
   Megabyte = NativeUInt(1) shl 20;
   Sizes: array[0..4] of NativeUInt = (48, 1000, 20000, 100000, 3000000);
+  // More than any limit of these tests lets in.
+  MostBlocks = 1 shl 21;
 
 var
   ReportCount: NativeUInt;
@@ -96,6 +97,8 @@ begin
   Hooks.InvalidPointer := nil;
   KeptPeak := Process.PeakSlices;
   Process.PeakSlices := BackedSlices;
+  Blocks := TList.Create;
+  Blocks.Capacity := MostBlocks;
   ReturnNilIfGrowHeapFails := True;
 end;
 
@@ -103,6 +106,8 @@ procedure TLimitsTests.TearDown;
 begin
   ReturnNilIfGrowHeapFails := False;
   SetLimits(0, 0, 0);
+  FreeAll;
+  Blocks.Free;
   if KeptPeak > Process.PeakSlices then
     Process.PeakSlices := KeptPeak;
   Hooks.LimitReached := KeptHook;
@@ -127,7 +132,7 @@ begin
   SetLimits(Soft, Limit, Reserve);
 end;
 
-procedure TLimitsTests.GetAll(List: TList; Size: NativeUInt);
+procedure TLimitsTests.GetAll(Size: NativeUInt);
 var
   P: PPointer;
 begin
@@ -137,35 +142,31 @@ begin
       P^ := nil;
     P := GetMem(Size);
     if P <> nil then
-      List.Add(P);
+      Blocks.Add(P);
   until P = nil;
 end;
 
-procedure TLimitsTests.FreeAll(List: TList);
+procedure TLimitsTests.FreeAll;
 var
   Index: Integer;
 begin
-  for Index := 0 to List.Count - 1 do
-    FreeMem(List[Index]);
-  List.Clear;
+  for Index := 0 to Blocks.Count - 1 do
+    FreeMem(Blocks[Index]);
+  Blocks.Count := 0;
 end;
 
 // Takes all there is and gives it back.
 procedure TLimitsTests.FillHeap;
 var
-  List: TList;
   Size: NativeUInt;
 begin
-  List := TList.Create;
-  List.Capacity := 1 shl 21;
   for Size in Sizes do
   begin
-    GetAll(List, Size);
+    GetAll(Size);
     AtMost(Limit, BackedSlices * SliceSize, 'backed');
     AtLeast(Limit - 4 * Megabyte, BackedSlices * SliceSize, 'backed');
-    FreeAll(List);
+    FreeAll;
   end;
-  List.Free;
 end;
 
 procedure TLimitsTests.HeapStaysBelowTheLimit;
@@ -234,22 +235,18 @@ end;
 
 procedure TLimitsTests.FreeMemoryIsGivenBackBeforeARefusal;
 var
-  List: TList;
   P: Pointer;
   Size: NativeUInt;
 begin
   LimitTo(32 * Megabyte);
-  List := TList.Create;
-  List.Capacity := 1 shl 21;
   for Size in Sizes do
   begin
-    GetAll(List, Size);
-    FreeAll(List);
+    GetAll(Size);
+    FreeAll;
     P := GetMem(24 * Megabyte);
     AssertTrue('got', P <> nil);
     FreeMem(P);
   end;
-  List.Free;
 end;
 
 procedure TLimitsTests.RefusalIsOutOfMemory;
@@ -274,25 +271,21 @@ end;
 
 procedure TLimitsTests.BlockShrinksWithoutAnyMemory;
 var
-  List: TList;
   Large, Small: PByte;
 begin
-  List := TList.Create;
-  List.Capacity := 1 shl 20;
   LimitTo(16 * Megabyte);
   Large := GetMem(Megabyte);
   Small := GetMem(6000);
   FillPattern(Large, 200, 1);
   FillPattern(Small, 200, 2);
-  GetAll(List, 100000);
-  GetAll(List, 200);
+  GetAll(100000);
+  GetAll(200);
   AssertTrue('large', ReallocMem(Large, 200) <> nil);
   AssertTrue('small', ReallocMem(Small, 200) <> nil);
   AssertTrue('contents', HasPattern(Large, 200, 1) and HasPattern(Small, 200, 2));
   FreeMem(Large);
   FreeMem(Small);
-  FreeAll(List);
-  List.Free;
+  FreeAll;
 end;
 
 procedure TLimitsTests.RefusalIsReportedOnceUntilMemoryHasFallen;
@@ -351,18 +344,15 @@ end;
 
 procedure TLimitsTests.SoftLimitIsNotReportedForFreeMemory;
 var
-  List: TList;
   Size: NativeUInt;
 begin
   LimitTo(30 * Megabyte);
   SetLimits(Soft, Limit, Reserve);
-  List := TList.Create;
-  List.Capacity := 1 shl 21;
   for Size in Sizes do
   begin
     SetLimits(0, Hard, Reserve);
-    GetAll(List, Size);
-    FreeAll(List);
+    GetAll(Size);
+    FreeAll;
     SetLimits(Soft, 0, Reserve);
     SetLimits(Limit, Hard, Reserve);
     ReportCount := 0;
@@ -370,63 +360,49 @@ begin
     Same(0, ReportsSoFar, 'reports');
     SetLimits(Soft, Limit, Reserve);
   end;
-  List.Free;
 end;
 
 procedure TLimitsTests.ReserveIsThereWhenMemoryHasRunOut;
 var
-  List: TList;
   P: Pointer;
 begin
-  List := TList.Create;
-  List.Capacity := 1 shl 21;
   LimitTo(32 * Megabyte);
   SetLimits(Soft, Hard, 4 * Megabyte);
   AssertTrue('kept', HasReserve);
-  GetAll(List, 100000);
+  GetAll(100000);
   AssertFalse('opened', HasReserve);
   Same(2, ReportsSoFar, 'reports: the limit, the reserve');
   P := GetMem(3 * Megabyte);
   AssertTrue('got', P <> nil);
   AtMost(Limit, Process.PeakSlices * SliceSize, 'highest');
   FreeMem(P);
-  FreeAll(List);
-  List.Free;
+  FreeAll;
 end;
 
 procedure TLimitsTests.WithoutAReserveNothingIsThere;
-var
-  List: TList;
 begin
-  List := TList.Create;
-  List.Capacity := 1 shl 21;
   LimitTo(32 * Megabyte);
-  GetAll(List, 100000);
+  GetAll(100000);
   AssertTrue('refused', GetMem(3 * Megabyte) = nil);
   Same(1, ReportsSoFar, 'reports: the limit');
-  FreeAll(List);
-  List.Free;
+  FreeAll;
 end;
 
 procedure TLimitsTests.ReserveIsFilledWhenMemoryIsFree;
 var
-  List: TList;
   Turn: Integer;
 begin
-  List := TList.Create;
-  List.Capacity := 1 shl 21;
   LimitTo(32 * Megabyte);
   SetLimits(Soft, Hard, 4 * Megabyte);
   for Turn := 1 to 3 do
   begin
-    GetAll(List, 100000);
+    GetAll(100000);
     AssertFalse('opened', HasReserve);
-    FreeAll(List);
+    FreeAll;
     ProcessTrim;
     FreeMem(GetMem(2 * Megabyte));
     AssertTrue('kept again', HasReserve);
   end;
-  List.Free;
 end;
 
 procedure TLimitsTests.ReserveStaysClosedWhileThereIsMemory;
@@ -473,15 +449,13 @@ procedure TLimitsTests.BlockThatGrowsAtTheFrontierStaysBelowTheLimit;
 var
   Span: PSpan;
   Arena: PArena;
-  Backed, KeptFrom: NativeUInt;
+  Backed: NativeUInt;
 begin
-  KeptFrom := Process.HugeFrom;
   Process.HugeFrom := 0; // no slices left in front of a huge page
   Arena := ArenaWithNew(4 * Megabyte div SliceSize);
   LockShards;
   Span := LargeGet(Megabyte);
   UnlockShards;
-  Process.HugeFrom := KeptFrom;
   AssertTrue('got', Span <> nil);
   AssertTrue('at the frontier', Span + Span^.SliceCount = Arena^.Spans + Arena^.Frontier);
   ShardsPurge(AllSlices);
@@ -592,44 +566,35 @@ end;
 
 procedure TLimitsTests.ReserveStaysOpenUntilThereIsTwiceItsSize;
 var
-  List: TList;
   Turn: Integer;
 begin
-  List := TList.Create;
-  List.Capacity := 1 shl 21;
   LimitTo(32 * Megabyte);
   SetLimits(Soft, Hard, 8 * Megabyte);
-  GetAll(List, 100000);
+  GetAll(100000);
   AssertFalse('opened', HasReserve);
   Turn := 0;
   while BackedSlices - ShardsWarmSlices > (Limit - 12 * Megabyte) div SliceSize do
   begin
-    FreeMem(List[Turn]);
-    List[Turn] := nil;
+    FreeMem(Blocks[Turn]);
+    Blocks[Turn] := nil;
     Inc(Turn);
   end;
   ProcessTrim;
   FreeMem(GetMem(100000));
   AssertFalse('closed with less', HasReserve);
-  FreeAll(List);
+  FreeAll;
   ProcessTrim;
   FreeMem(GetMem(100000));
   AssertTrue('closed with enough', HasReserve);
-  List.Free;
 end;
 
 procedure TLimitsTests.LastSlicesServeBlocksWhoseSpansAreLonger;
-var
-  List: TList;
 begin
-  List := TList.Create;
-  List.Capacity := 1 shl 16;
   LimitTo(4 * SliceSize);
-  GetAll(List, 32768);
-  AtLeast(8, List.Count, 'blocks');
+  GetAll(32768);
+  AtLeast(8, Blocks.Count, 'blocks');
   AtMost(Limit, BackedSlices * SliceSize, 'backed');
-  FreeAll(List);
-  List.Free;
+  FreeAll;
 end;
 
 procedure TLimitsTests.LimitBelowASliceIsALimit;
@@ -643,14 +608,9 @@ procedure TLimitsTests.MemoryThatOthersFreedIsGivenBackBeforeARefusal;
 var
   Owner: TWorker;
   P: Pointer;
-  Index: Integer;
 begin
-  Blocks := TList.Create;
-  Blocks.Capacity := 1 shl 16;
   Owner := StartIdleThread(FillAndFreeATenth);
-  for Index := 0 to Blocks.Count - 1 do
-    FreeMem(Blocks[Index]);
-  Blocks.Free;
+  FreeAll;
   LimitTo(4 * Megabyte);
   P := GetMem(14 * Megabyte);
   AssertTrue('got', P <> nil);
