@@ -15,10 +15,13 @@ type
     Blocks: TPointers;
     Neighbours: array[0..1] of PSpan;
     Size: NativeUInt;
+    SizeIndex: Integer;
     Victim: Pointer;
     Answer: Integer;
     Servant: TServant;
     procedure GetBlocks;
+    function NextSize: Boolean;
+    procedure TakeVictim(Index: Integer);
     {$ifdef CPU64}
     function FreeRunAcross4GB(SliceCount: NativeUInt): NativeUInt;
     procedure FreeNeighbours;
@@ -81,6 +84,7 @@ const
 procedure TBlocksPointersTests.SetUp;
 begin
   SetLength(Blocks, BlockCount);
+  SizeIndex := -1;
   Servant := TServant.Create;
 end;
 
@@ -144,6 +148,26 @@ begin
   Same(0, Wrong, 'blocks with other contents');
 end;
 
+// Goes on to blocks of the next size, up to MostSampled; frees those of the size before.
+function TBlocksPointersTests.NextSize: Boolean;
+begin
+  if SizeIndex >= 0 then
+    FreeBlocks;
+  Inc(SizeIndex);
+  Result := SizeIndex <= MostSampled;
+  if not Result then
+    Exit;
+  Size := SampleSizes[SizeIndex];
+  GetBlocks;
+end;
+
+// Makes one of Blocks the victim, which is not freed with them.
+procedure TBlocksPointersTests.TakeVictim(Index: Integer);
+begin
+  Victim := Blocks[Index];
+  Blocks[Index] := nil;
+end;
+
 procedure TBlocksPointersTests.FreeVictim;
 begin
   Answer := ErrorOfFree(Victim);
@@ -203,21 +227,15 @@ end;
 
 procedure TBlocksPointersTests.SecondFreeIsRefusedAmongBlocksInUse;
 var
-  Index, Place: Integer;
+  Place: Integer;
 begin
-  for Index := 0 to MostSampled do
-  begin
-    Size := SampleSizes[Index];
-    GetBlocks;
+  while NextSize do
     for Place := 0 to 9 do
     begin
-      Victim := Blocks[Place * 30];
-      Blocks[Place * 30] := nil;
+      TakeVictim(Place * 30);
       FreeMem(Victim);
       Refuses(Victim, 'second free');
     end;
-    FreeBlocks;
-  end;
 end;
 
 procedure TBlocksPointersTests.SecondFreeIsRefusedAfterTheSpanIsGone;
@@ -238,36 +256,24 @@ begin
 end;
 
 procedure TBlocksPointersTests.SecondFreeByAnotherThreadIsRefused;
-var
-  Index: Integer;
 begin
-  for Index := 0 to MostSampled do
+  while NextSize do
   begin
-    Size := SampleSizes[Index];
-    GetBlocks;
-    Victim := Blocks[100];
-    Blocks[100] := nil;
+    TakeVictim(100);
     Servant.Call(FreeVictim);
     Same(NoError, Answer, 'first free');
     Servant.Call(FreeVictim);
     Same(InvalidPointer, Answer, 'second free');
-    FreeBlocks;
   end;
 end;
 
 procedure TBlocksPointersTests.SecondFreeByTheOwnerIsRefused;
-var
-  Index: Integer;
 begin
-  for Index := 0 to MostSampled do
+  while NextSize do
   begin
-    Size := SampleSizes[Index];
-    GetBlocks;
-    Victim := Blocks[BlockCount - 1];
-    Blocks[BlockCount - 1] := nil;
+    TakeVictim(BlockCount - 1);
     Servant.Call(FreeVictim);
     Refuses(Victim, 'second free');
-    FreeBlocks;
   end;
 end;
 
@@ -279,8 +285,7 @@ begin
   begin
     Size := SampleSizes[Index];
     InThread(GetBlocks);
-    Victim := Blocks[7];
-    Blocks[7] := nil;
+    TakeVictim(7);
     FreeMem(Victim);
     RefusesInEachThread(Victim, 'second free');
     FreeBlocks;
@@ -366,26 +371,24 @@ procedure TBlocksPointersTests.FreedBlockIsRefusedByReallocMem;
 const
   Factors: array[0..3] of NativeUInt = (1, 2, 20, 2000);
 var
-  Index, Factor: Integer;
+  Factor: NativeUInt;
   P: Pointer;
   Before: NativeUInt;
 begin
-  for Index := 1 to 16 do
+  while NextSize do
   begin
-    Size := SampleSizes[Index];
-    GetBlocks;
-    Victim := Blocks[50];
-    Blocks[50] := nil;
+    TakeVictim(50);
     FreeMem(Victim);
+    if Size = 0 then
+      Continue; // a resize to 0 bytes is a free
     Before := UsedBytes;
-    for Factor := 0 to High(Factors) do
+    for Factor in Factors do
     begin
       P := Victim;
-      Same(InvalidPointer, ErrorOfRealloc(P, Size * Factors[Factor]), 'error');
+      Same(InvalidPointer, ErrorOfRealloc(P, Size * Factor), 'error');
       AssertTrue('pointer', P = Victim);
     end;
     Same(Before, UsedBytes, 'bytes in use');
-    FreeBlocks;
   end;
 end;
 
@@ -395,33 +398,25 @@ procedure TBlocksPointersTests.InnerPointersAreRefused;
 const
   Offsets: array[0..5] of NativeUInt = (1, 4, 8, 15, 16, 64);
 var
-  Index, Offset: Integer;
+  Offset: NativeUInt;
 begin
-  for Index := 0 to MostSampled do
+  while NextSize do
   begin
-    Size := SampleSizes[Index];
-    GetBlocks;
-    for Offset := 0 to High(Offsets) do
-      if Offsets[Offset] < MemSize(Blocks[0]) then
-        Refuses(Blocks[0] + Offsets[Offset], 'inner pointer');
+    for Offset in Offsets do
+      if Offset < MemSize(Blocks[0]) then
+        Refuses(Blocks[0] + Offset, 'inner pointer');
     Refuses(Blocks[50] + MemSize(Blocks[50]) div 2, 'the middle');
     Refuses(Blocks[50] + MemSize(Blocks[50]) - 1, 'the last byte');
-    FreeBlocks;
   end;
 end;
 
 procedure TBlocksPointersTests.InnerPointersAreRefusedInAnotherThread;
-var
-  Index: Integer;
 begin
-  for Index := 0 to MostSampled do
+  while NextSize do
   begin
-    Size := SampleSizes[Index];
-    GetBlocks;
     Victim := Blocks[9] + MemSize(Blocks[9]) div 2;
     Servant.Call(FreeVictim);
     Same(InvalidPointer, Answer, 'the middle');
-    FreeBlocks;
   end;
 end;
 
@@ -504,20 +499,13 @@ begin
 end;
 
 procedure TBlocksPointersTests.FreedBlockIsRefusedByMemSize;
-var
-  Index: Integer;
 begin
-  for Index := 1 to MostSampled - 1 do
+  while NextSize do
   begin
-    Size := SampleSizes[Index];
-    if Size > MaxClassSize then
-      Continue;
-    GetBlocks;
-    Victim := Blocks[50];
-    Blocks[50] := nil;
+    TakeVictim(50);
     FreeMem(Victim);
-    Same(InvalidPointer, ErrorOfMemSize(Victim), 'error of a free block');
-    FreeBlocks;
+    if (Size > 0) and (Size <= MaxClassSize) then
+      Same(InvalidPointer, ErrorOfMemSize(Victim), 'error of a free block');
   end;
 end;
 
