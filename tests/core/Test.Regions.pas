@@ -11,6 +11,11 @@ uses
 type
   TRegionsTests = class(TQuietTest)
   strict private
+    Shared: array[0..3] of PHeap;
+    UserCount, Errors: LongInt;
+    Many: array[0..4999] of Pointer;
+    UsedHeap: PHeap;
+    Line: TStartLine;
     Handle: NativeUInt;
     Region: PHeap;
     Shelved: Pointer;
@@ -22,6 +27,11 @@ type
     procedure Leave;
     function Get(Size: NativeUInt): Pointer;
     procedure GetMany(Count, Size: NativeUInt);
+    procedure LimitTo(SliceCount: NativeUInt);
+    procedure GetInside;
+    procedure UseAHeap;
+    procedure UseShared;
+    procedure FreeMany;
     function Blocks: NativeUInt;
     function Slices: NativeUInt;
     procedure CheckWakes;
@@ -114,7 +124,7 @@ begin
   while OsThreadHeap^.Region <> nil do
     RegionLeave(OsThreadHeap);
   if RegionFind(Handle) <> nil then
-    RegionFree(Region);
+    AssertTrue('freed at the end', RegionFree(Region) = raDone);
   inherited;
 end;
 
@@ -146,6 +156,14 @@ begin
   for Index := 1 to Count do
     GetMem(P, Size);
   Leave;
+end;
+
+// Replaces the region by one with a limit.
+procedure TRegionsTests.LimitTo(SliceCount: NativeUInt);
+begin
+  AssertTrue('freed', RegionFree(Region) = raDone);
+  Handle := RegionMake('limited', SliceCount);
+  Region := RegionFind(Handle);
 end;
 
 function TRegionsTests.Blocks: NativeUInt;
@@ -248,41 +266,16 @@ begin
   Same(1, Blocks, 'blocks');
 end;
 
-type
-  TInside = record
-    Region: PHeap;
-    State: TAtomicWord; // 1: inside, 2: to leave, 3: has left
-  end;
-  PInside = ^TInside;
-
-function StayInside(Argument: Pointer): PtrInt;
-var
-  Inside: PInside;
-begin
-  Inside := Argument;
-  RegionEnter(Inside^.Region, ThreadHeap);
-  StoreRelease(Inside^.State, 1);
-  while LoadAcquire(Inside^.State) <> 2 do
-    Sleep(1);
-  RegionLeave(OsThreadHeap);
-  StoreRelease(Inside^.State, 3);
-  Result := 0;
-end;
-
 procedure TRegionsTests.FreeIsRefusedWhileAnotherThreadIsInside;
 var
-  Inside: TInside;
-  Thread: TThreadID;
+  Other: TServant;
 begin
-  Inside.Region := Region;
-  Inside.State := 0;
-  Thread := BeginThread(@StayInside, @Inside);
-  while LoadAcquire(Inside.State) <> 1 do
-    Sleep(1);
+  Other := TServant.Create;
+  Other.Call(Enter);
   AssertTrue('refused', RegionFree(Region) = raInside);
   Get(100); // another heap of the region
-  StoreRelease(Inside.State, 2);
-  WaitForThreadTerminate(Thread, 0);
+  Other.Call(Leave);
+  Other.Free;
   AssertTrue('freed', RegionFree(Region) = raDone);
 end;
 
@@ -532,51 +525,44 @@ procedure TRegionsTests.LimitRefusesMore;
 var
   P: Pointer;
   Count: Integer;
-  Limited: PHeap;
 begin
-  Limited := RegionFind(RegionMake('limited', 8));
+  LimitTo(8);
   Count := 0;
-  RegionEnter(Limited, ThreadHeap);
+  Enter;
   while (Count < 100000) and (ErrorOfGet(P, 1000) = NoError) do
     Inc(Count);
-  RegionLeave(OsThreadHeap);
+  Leave;
   AtLeast(300, Count, 'blocks');
   AtMost(8 * SliceSize div 1000, Count, 'blocks');
-  AtMost(8, Limited^.Data.Peak, 'slices at most');
+  AtMost(8, Region^.Data.Peak, 'slices at most');
   GetMem(P, 1000000); // of others
   FreeMem(P);
-  AssertTrue('freed', RegionFree(Limited) = raDone);
 end;
 
 procedure TRegionsTests.LimitThatRefusesALongSpanIsReported;
 var
   P: Pointer;
-  Limited: PHeap;
   Count: Integer;
 begin
-  Limited := RegionFind(RegionMake('limited', 17));
+  LimitTo(17);
   Count := 0;
-  RegionEnter(Limited, ThreadHeap);
+  Enter;
   while (Count < 1000) and (ErrorOfGet(P, 15000) = NoError) do
     Inc(Count);
-  RegionLeave(OsThreadHeap);
+  Leave;
   AtLeast(15 * (SliceSize div 16384), Count, 'blocks');
-  AssertTrue('reported', Limited^.Data.IsReported);
-  AssertTrue('freed', RegionFree(Limited) = raDone);
+  AssertTrue('reported', Region^.Data.IsReported);
 end;
 
 procedure TRegionsTests.ResizeThatTheLimitRefusesLeavesTheThreadOutside;
 var
   P: Pointer;
-  Limited: PHeap;
 begin
-  Limited := RegionFind(RegionMake('limited', 8));
-  RegionEnter(Limited, ThreadHeap);
-  GetMem(P, 100);
-  RegionLeave(OsThreadHeap);
+  LimitTo(8);
+  P := Get(100);
   Same(OutOfMemory, ErrorOfRealloc(P, 9 * SliceSize), 'error');
   AssertTrue('outside', OsThreadHeap^.Region = nil);
-  AssertTrue('freed', RegionFree(Limited) = raDone);
+  LimitTo(0);
   Enter;
   GetMem(P, 100);
   AssertTrue('in the scope', RegionOfBlock(P) = Region);
@@ -586,34 +572,26 @@ end;
 procedure TRegionsTests.LimitCountsLargeBlocks;
 var
   P: Pointer;
-  Limited: PHeap;
   Error: Integer;
 begin
-  Limited := RegionFind(RegionMake('limited', 20));
-  RegionEnter(Limited, ThreadHeap);
+  LimitTo(20);
+  Enter;
   GetMem(P, 10 * SliceSize);
   Error := ErrorOfGet(P, 15 * SliceSize);
-  RegionLeave(OsThreadHeap);
+  Leave;
   Same(OutOfMemory, Error, 'error');
-  AssertTrue('freed', RegionFree(Limited) = raDone);
 end;
 
 procedure TRegionsTests.FreedMemoryIsUsedAgainBelowTheLimit;
 var
-  P: Pointer;
-  Limited: PHeap;
   Turn: Integer;
 begin
-  Limited := RegionFind(RegionMake('limited', 20));
-  RegionEnter(Limited, ThreadHeap);
+  LimitTo(20);
+  Enter;
   for Turn := 1 to 100 do
-  begin
-    GetMem(P, 10 * SliceSize);
-    FreeMem(P);
-  end;
-  RegionLeave(OsThreadHeap);
-  AtMost(20, Limited^.Data.Peak, 'slices at most');
-  AssertTrue('freed', RegionFree(Limited) = raDone);
+    FreeMem(GetMem(10 * SliceSize));
+  Leave;
+  AtMost(20, Region^.Data.Peak, 'slices at most');
 end;
 
 // In use are 88 slices of 100; a move would need 106.
@@ -634,62 +612,40 @@ begin
   ReturnNilIfGrowHeapFails := False;
 end;
 
-function EndInside(Argument: Pointer): PtrInt;
-var
-  P: Pointer;
+procedure TRegionsTests.GetInside;
 begin
-  RegionEnter(PInside(Argument)^.Region, ThreadHeap);
-  GetMem(P, 100);
-  Result := 0;
+  Enter;
+  GetMem(100);
 end;
 
 procedure TRegionsTests.ThreadThatEndsLeavesItsScope;
-var
-  Inside: TInside;
 begin
-  Inside.Region := Region;
-  WaitForThreadTerminate(BeginThread(@EndInside, @Inside), 0);
+  InThread(GetInside);
   Same(1, Blocks, 'blocks stay');
   AssertTrue('freed', RegionFree(Region) = raDone);
 end;
 
+// Allocates in four regions and outside, frees in and out of scopes, checks what the blocks hold.
+procedure TRegionsTests.UseShared;
 const
   Rounds = 300;
-
-type
-  TWorker = record
-    Regions: array[0..3] of PHeap;
-    Seed: Cardinal;
-    Errors: TAtomicWord;
-  end;
-  PWorker = ^TWorker;
-
-// Allocates in four regions and outside, frees in and out of scopes, checks what the blocks hold.
-function WorkInRegions(Argument: Pointer): PtrInt;
 var
-  Worker: PWorker;
   Blocks: array[0..63] of PCardinal;
+  Generator: TGenerator;
   Round, Index: Integer;
-  Next: Cardinal;
-
-  function Random(Limit: Cardinal): Cardinal;
-  begin
-    Next := Next * 1664525 + 1013904223;
-    Result := Next shr 8 mod Limit;
-  end;
-
+  Seed: Cardinal;
 begin
-  Worker := Argument;
-  Next := Worker^.Seed;
+  Seed := 1000 * InterlockedIncrement(UserCount);
+  Generator.Start(TestSeed + Seed);
   FillChar(Blocks, SizeOf(Blocks), 0);
   for Round := 1 to Rounds do
   begin
-    RegionEnter(Worker^.Regions[Random(4)], ThreadHeap);
+    RegionEnter(Shared[Generator.Below(4)], ThreadHeap);
     for Index := 0 to High(Blocks) do
     begin
-      if (Blocks[Index] <> nil) and (Blocks[Index]^ <> Worker^.Seed + Cardinal(Index)) then
-        FetchAdd(Worker^.Errors, 1);
-      case Random(3) of
+      if (Blocks[Index] <> nil) and (Blocks[Index]^ <> Seed + Cardinal(Index)) then
+        InterlockedIncrement(Errors);
+      case Generator.Below(3) of
         0:
           begin
             FreeMem(Blocks[Index]);
@@ -698,121 +654,88 @@ begin
         1:
           if Blocks[Index] = nil then
           begin
-            GetMem(Blocks[Index], 16 + Random(3000));
-            Blocks[Index]^ := Worker^.Seed + Cardinal(Index);
+            GetMem(Blocks[Index], 16 + Generator.Below(3000));
+            Blocks[Index]^ := Seed + Cardinal(Index);
           end
           else
-            ReallocMem(Blocks[Index], 16 + Random(200000));
+            ReallocMem(Blocks[Index], 16 + Generator.Below(200000));
       end;
-      if Random(8) = 0 then
+      if Generator.Below(8) = 0 then
       begin
         RegionLeave(OsThreadHeap);
-        RegionEnter(Worker^.Regions[Random(4)], ThreadHeap);
+        RegionEnter(Shared[Generator.Below(4)], ThreadHeap);
       end;
     end;
     RegionLeave(OsThreadHeap);
   end;
   for Index := 0 to High(Blocks) do
     FreeMem(Blocks[Index]);
-  Result := 0;
 end;
 
 procedure TRegionsTests.ThreadsUseOneRegion;
 var
-  Workers: array[0..7] of TWorker;
-  Threads: array[0..7] of TThreadID;
-  Regions: array[0..3] of PHeap;
-  Index, Which: Integer;
+  Index: Integer;
   Count, Bytes: NativeUInt;
 begin
-  for Which := 0 to 3 do
-    Regions[Which] := RegionFind(RegionMake('shared', 0));
-  for Index := 0 to High(Workers) do
+  for Index := 0 to High(Shared) do
+    Shared[Index] := RegionFind(RegionMake('shared', 0));
+  InThreads(8, UseShared);
+  Same(0, Errors, 'blocks with other contents');
+  for Index := 0 to High(Shared) do
   begin
-    Move(Regions, Workers[Index].Regions, SizeOf(Regions));
-    Workers[Index].Seed := 1000 * (Index + 1);
-    Workers[Index].Errors := 0;
-    Threads[Index] := BeginThread(@WorkInRegions, @Workers[Index]);
-  end;
-  for Index := 0 to High(Workers) do
-  begin
-    WaitForThreadTerminate(Threads[Index], 0);
-    Same(0, Workers[Index].Errors, 'blocks with other contents');
-  end;
-  for Which := 0 to 3 do
-  begin
-    RegionSum(Regions[Which], Count, Bytes);
+    RegionSum(Shared[Index], Count, Bytes);
     Same(0, Count, 'blocks left');
-    AssertTrue('freed', RegionFree(Regions[Which]) = raDone);
+    AssertTrue('freed', RegionFree(Shared[Index]) = raDone);
   end;
 end;
 
-type
-  TFreer = record
-    Blocks: array[0..4999] of Pointer;
-    Refused: NativeUInt;
-    MayStart: TAtomicWord;
-  end;
-  PFreer = ^TFreer;
-
-function FreeAll(Argument: Pointer): PtrInt;
+// A block may be refused: the reset was first.
+procedure TRegionsTests.FreeMany;
 var
-  Freer: PFreer;
   Index: Integer;
 begin
-  Freer := Argument;
-  while LoadAcquire(Freer^.MayStart) = 0 do ;
-  for Index := 0 to High(Freer^.Blocks) do
-    if ErrorOfFree(Freer^.Blocks[Index]) <> NoError then
-      Inc(Freer^.Refused);
-  Result := 0;
+  Line.Await;
+  for Index := 0 to High(Many) do
+    ErrorOfFree(Many[Index]);
 end;
 
 procedure TRegionsTests.BlocksThatOthersFreeWhileItIsResetAreFreedOnce;
 var
-  Freer: TFreer;
-  Thread: TThreadID;
+  Freer: TWorker;
   Index: Integer;
 begin
-  Freer.Refused := 0;
-  Freer.MayStart := 0;
   Enter;
-  for Index := 0 to High(Freer.Blocks) do
-    GetMem(Freer.Blocks[Index], 200);
+  for Index := 0 to High(Many) do
+    GetMem(Many[Index], 200);
   Leave;
-  Thread := BeginThread(@FreeAll, @Freer);
-  StoreRelease(Freer.MayStart, 1);
+  Line.Start(2);
+  Freer := TWorker.Create(FreeMany, False);
+  Line.Await;
   AssertTrue('reset', RegionReset(Region) = raDone);
-  WaitForThreadTerminate(Thread, 0);
+  EndThread(Freer);
   HeapSweepQueued(Region);
   Same(0, Blocks, 'blocks');
   GetMany(1000, 200);
   Same(1000, Blocks, 'blocks afterwards');
 end;
 
-function UseAThread(Argument: Pointer): PtrInt;
-var
-  P: Pointer;
+procedure TRegionsTests.UseAHeap;
 begin
-  GetMem(P, 100);
-  FreeMem(P);
-  StoreRelease(PInside(Argument)^.State, Ord(OsThreadHeap = PInside(Argument)^.Region));
-  Result := 0;
+  FreeMem(GetMem(100));
+  UsedHeap := OsThreadHeap;
 end;
 
 // A thread that has found the region, and enters it after another one has freed it, finds its end.
 procedure TRegionsTests.RecordOfARegionIsUsedAgainForRegionsAlone;
 var
-  Inside: TInside;
   Index: Integer;
 begin
-  Inside.Region := Region;
   AssertTrue('freed', RegionFree(Region) = raDone);
   ThreadsAbandonVacant(High(Cardinal));
   for Index := 1 to 20 do
   begin
-    WaitForThreadTerminate(BeginThread(@UseAThread, @Inside), 0);
-    Same(0, Inside.State, 'heaps of threads in that record');
+    InThread(UseAHeap);
+    AssertTrue('heap of a thread in another record', UsedHeap <> Region);
   end;
   AssertTrue('no region', RegionEnter(Region, ThreadHeap) = raNone);
 end;
