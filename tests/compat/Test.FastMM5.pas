@@ -21,6 +21,7 @@ type
     procedure ExchangeBlocks;
     procedure ChurnUntilOver;
     function IsDamageFound: Boolean;
+    procedure ChangeIsFound(P: PByte);
     procedure CorruptFieldIsFound(P: PByte; IsSize: Boolean);
     procedure Hammer(Size, Count: NativeUInt);
   protected
@@ -482,6 +483,15 @@ begin
   end;
 end;
 
+// Changes a byte, and back.
+procedure TFastMM5Tests.ChangeIsFound(P: PByte);
+begin
+  P^ := P^ xor $FF;
+  AssertTrue('found', IsDamageFound);
+  P^ := P^ xor $FF;
+  AssertFalse('repaired', IsDamageFound);
+end;
+
 procedure TFastMM5Tests.OverrunIsFoundByAScan;
 var
   P: PByte;
@@ -492,10 +502,7 @@ begin
   begin
     GetMem(P, Size);
     AssertFalse('before', IsDamageFound);
-    P[Size] := P[Size] xor $FF;
-    AssertTrue('found', IsDamageFound);
-    P[Size] := P[Size] xor $FF;
-    AssertFalse('repaired', IsDamageFound);
+    ChangeIsFound(P + Size);
     FreeMem(P);
   end;
 end;
@@ -509,10 +516,7 @@ begin
   for Size in Sizes do
   begin
     GetMem(P, Size);
-    P[-1] := P[-1] xor $FF;
-    AssertTrue('found', IsDamageFound);
-    P[-1] := P[-1] xor $FF;
-    AssertFalse('repaired', IsDamageFound);
+    ChangeIsFound(P - 1);
     FreeMem(P);
   end;
 end;
@@ -520,18 +524,13 @@ end;
 procedure TFastMM5Tests.CorruptRecordIsFoundByAScan;
 var
   P: PByte;
-  Block: PDebugBlock;
   Size: NativeUInt;
 begin
   FastMM_EnterDebugMode;
   for Size in Sizes do
   begin
     GetMem(P, Size);
-    Block := DebugBlockOf(P);
-    Block^.Sum := Block^.Sum xor $DEAD;
-    AssertTrue('found', IsDamageFound);
-    Block^.Sum := Block^.Sum xor $DEAD;
-    AssertFalse('repaired', IsDamageFound);
+    ChangeIsFound(@DebugBlockOf(P)^.Sum);
     FreeMem(P);
   end;
 end;
@@ -623,20 +622,17 @@ end;
 procedure TFastMM5Tests.ChurnOfEverySizeKeepsTheOverheadBounded;
 const
   Rounds = 500;
+  Larger: array[0..5] of NativeUInt = (3000, 10000, 40000, 70000, 200000, 500000);
   // Freed debug blocks wait up to this many bytes.
   Quarantine = 16 shl 20;
 var
-  First: NativeUInt;
+  First, Size: NativeUInt;
 begin
   FastMM_EnterDebugMode;
   Hammer(500, Rounds);
   First := FastMM_GetUsageSummary.OverheadBytes;
-  Hammer(3000, Rounds);
-  Hammer(10000, Rounds);
-  Hammer(40000, Rounds);
-  Hammer(70000, Rounds);
-  Hammer(200000, Rounds);
-  Hammer(500000, Rounds);
+  for Size in Larger do
+    Hammer(Size, Rounds);
   AtMost(First * 4 + 2 * Quarantine, FastMM_GetUsageSummary.OverheadBytes, 'overhead');
 end;
 
@@ -1210,35 +1206,32 @@ begin
   SetString(Reported, Text, Length);
 end;
 
+// Has LaneMM report an overrun of a debug block of 10 bytes; restores the handlers, and frees the block.
+procedure ReportOverrun(P: PByte);
+begin
+  P[10] := P[10] xor $FF;
+  LaneMM_CheckBlock(P);
+  FastMM_GetStackTrace := nil;
+  FastMM_ConvertStackTraceToText := nil;
+  FreeMem(P);
+end;
+
 procedure TFastMM5NamesTests.OwnHandlerWritesStacks;
-var
-  P: PByte;
 begin
   LaneMM_OnEvent(KeepReport);
   FastMM_ConvertStackTraceToText := NumberText;
-  P := FastMM_DebugGetMem(10);
-  P[10] := P[10] xor $FF;
-  LaneMM_CheckBlock(P);
-  FastMM_ConvertStackTraceToText := nil;
-  FreeMem(P);
+  ReportOverrun(FastMM_DebugGetMem(10));
   Has('my own text', Reported);
 end;
 
 procedure TFastMM5NamesTests.HandlersWithoutStackAndTextReportNone;
 const
   None = '(no backtrace was recorded)'#10;
-var
-  P: PByte;
 begin
   LaneMM_OnEvent(KeepReport);
   FastMM_GetStackTrace := FastMM_NoOpGetStackTrace;
   FastMM_ConvertStackTraceToText := FastMM_NoOpConvertStackTraceToText;
-  P := FastMM_DebugAllocMem(10);
-  P[10] := P[10] xor $FF;
-  LaneMM_CheckBlock(P);
-  FastMM_GetStackTrace := nil;
-  FastMM_ConvertStackTraceToText := nil;
-  FreeMem(P);
+  ReportOverrun(FastMM_DebugAllocMem(10));
   Has(' at'#10'      ' + None + '  Detected at'#10'      ' + None, Reported);
 end;
 
@@ -1346,16 +1339,11 @@ begin
 end;
 
 procedure TFastMM5NamesTests.EventLogIsDeleted;
-var
-  P: PByte;
 begin
   FastMM_SetEventLogFilename(PWideChar(UnicodeString(Path + ' with blanks, and more')));
   AssertFalse('none yet', FastMM_DeleteEventLogFile);
   LaneMM_Configure('event=all:file');
-  P := FastMM_DebugGetMem(10);
-  P[10] := P[10] xor $FF;
-  LaneMM_CheckBlock(P);
-  FreeMem(P);
+  ReportOverrun(FastMM_DebugGetMem(10));
   AssertTrue('written', FileExists(Path + ' with blanks, and more'));
   AssertTrue('deleted', FastMM_DeleteEventLogFile);
   AssertFalse('gone', FileExists(Path + ' with blanks, and more'));

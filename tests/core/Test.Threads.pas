@@ -25,7 +25,7 @@ type
     Generator: TGenerator;
     procedure NoteHeap;
     procedure GetBurst;
-    procedure FreeBurst;
+    procedure FreeBlocks;
     procedure GetBurstAndFreeATenth;
     procedure FreeOddBlocks;
     procedure GetMegabyteAndFreeHalf;
@@ -46,7 +46,6 @@ type
     procedure GetManyOfEachSize;
     procedure GetAnObjectAndMore;
     procedure GetAnObjectAndFreeIt;
-    procedure FreeBlocks;
     procedure CheckPages;
   protected
     procedure SetUp; override;
@@ -145,7 +144,7 @@ end;
 
 procedure TThreadsTests.TearDown;
 begin
-  FreeBurst;
+  FreeBlocks;
   inherited TearDown;
 end;
 
@@ -262,7 +261,7 @@ begin
   InThread(GetMany);
   AssertTrue('heap works', HeapWorks);
   CheckBlocks;
-  FreeBurst;
+  FreeBlocks;
   AssertTrue('heap works after', HeapWorks);
 end;
 
@@ -352,12 +351,12 @@ var
   Index: Integer;
 begin
   InThread(GetMegabyteAndFreeHalf);
-  FreeBurst;
+  FreeBlocks;
   Before := ResidentInArenas;
   for Index := 1 to ManyThreads do
   begin
     InThread(GetMegabyteAndFreeHalf);
-    FreeBurst;
+    FreeBlocks;
   end;
   AtLeast(Megabyte, Before, 'resident bytes of one thread');
   AtMost(Before + 16 * Megabyte, ResidentInArenas, 'resident bytes');
@@ -381,9 +380,10 @@ begin
   end;
 end;
 
-procedure TThreadsTests.FreeBurst;
+procedure TThreadsTests.FreeBlocks;
 begin
   FreeEach(Blocks, 1);
+  Blocks := nil;
 end;
 
 procedure TThreadsTests.GetBurstAndFreeATenth;
@@ -412,7 +412,7 @@ var
 begin
   Owner := StartIdleThread(GetBurst);
   Resident := ResidentBytes;
-  FreeBurst;
+  FreeBlocks;
   GetBurst;
   CompareSecondBurst(Resident);
   EndThread(Owner);
@@ -425,7 +425,7 @@ var
 begin
   Owner := StartIdleThread(GetBurst);
   Resident := ResidentBytes;
-  FreeBurst;
+  FreeBlocks;
   Third := StartIdleThread(GetBurst);
   CompareSecondBurst(Resident);
   EndThread(Owner);
@@ -439,7 +439,7 @@ var
 begin
   Owner := StartIdleThread(GetBurstAndFreeATenth);
   Resident := ResidentBytes;
-  FreeBurst;
+  FreeBlocks;
   TrimTo(Resident - BurstBytes div 2);
   GetBurst;
   CompareSecondBurst(Resident);
@@ -454,7 +454,7 @@ begin
   Before := ResidentBytes;
   Owner := StartIdleThread(GetBurstAndFreeATenth);
   Resident := ResidentBytes - Before;
-  FreeBurst;
+  FreeBlocks;
   TrimTo(Before + Resident div 10);
   EndThread(Owner);
 end;
@@ -466,7 +466,7 @@ begin
   Before := ResidentBytes;
   GetBurst;
   Resident := ResidentBytes - Before;
-  FreeBurst;
+  FreeBlocks;
   TrimTo(Before + Resident div 10);
 end;
 
@@ -689,7 +689,6 @@ end;
 procedure TEndedThreadsTests.HeapThatASweepHeldWhenItsThreadEndedIsAbandonedLater;
 var
   Owner: TWorker;
-  Index: Integer;
 begin
   Owner := StartIdleThread(GetBlocks);
   LockEnter(Heap^.Lock);
@@ -935,16 +934,13 @@ begin
 end;
 
 procedure TEndedThreadsTests.FreeOfABlockOfAnEndedThreadWaitsForNoLock;
-var
-  Index: Integer;
 begin
   LeaveBlocks;
   LockEnter(Process.Abandoned^.Lock);
   FreeMem(Blocks[High(Blocks)]);
   AssertTrue('owner', OwnerOf(ArenaSpan(Blocks[High(Blocks)])) = Process.Abandoned);
   LockLeave(Process.Abandoned^.Lock);
-  for Index := 1 to High(Blocks) - 1 do
-    FreeMem(Blocks[Index]);
+  FreeBlocks(1, High(Blocks) - 1);
 end;
 
 procedure TThreadsTests.GetOneOfEachSize;
@@ -1005,12 +1001,9 @@ begin
 end;
 
 procedure TThreadsTests.NextThreadOfARecordTakesFewPages;
-var
-  Index: Integer;
 begin
   InThread(GetManyOfEachSize);
-  for Index := 0 to High(Blocks) do
-    FreeMem(Blocks[Index]);
+  FreeBlocks;
   FewBlocksOfManySizesTakeFewPages;
 end;
 
@@ -1026,15 +1019,6 @@ begin
     GetMem(Blocks[High(Blocks)], Size);
   end;
   FreeMem(AllocMem(Size));
-end;
-
-procedure TThreadsTests.FreeBlocks;
-var
-  Block: Pointer;
-begin
-  for Block in Blocks do
-    FreeMem(Block);
-  Blocks := nil;
 end;
 
 procedure TThreadsTests.GetAnObjectAndFreeIt;
