@@ -68,6 +68,19 @@ begin
     raise Exception.Create('the process has no status page');
 end;
 
+type
+  TCondition = function: Boolean;
+
+// Waits until it is so, as long as a test has patience.
+procedure Await(IsSo: TCondition);
+var
+  Limit: QWord;
+begin
+  Limit := GetTickCount64 + PatienceMs;
+  while not IsSo and (GetTickCount64 < Limit) do
+    Sleep(1);
+end;
+
 function IsAnswered: Boolean;
 begin
   Result := Mailbox^.Mailbox.Answered.Value = Mailbox^.Mailbox.Requested.Value;
@@ -106,15 +119,12 @@ end;
 // Writes a request, and rings once. A child process has the page of its parent until then.
 procedure TMailboxTests.Ask(const Words: string);
 var
-  Limit: QWord;
   Page: PStatusPage;
 begin
-  Limit := GetTickCount64 + PatienceMs;
   Mailbox^.Mailbox.Wanted.Value := OsProcessId;
   if not LivePageIsOwn then
     Ring;
-  while not LivePageIsOwn and (GetTickCount64 < Limit) do
-    Sleep(1);
+  Await(LivePageIsOwn);
   AssertTrue('a page of its own', LivePageIsOwn);
   Page := Mailbox;
   StrPLCopy(PAnsiChar(@Page^.Mailbox.Words), Words, WordsBytes - 1);
@@ -123,12 +133,8 @@ begin
 end;
 
 procedure TMailboxTests.AwaitAnswer;
-var
-  Limit: QWord;
 begin
-  Limit := GetTickCount64 + PatienceMs;
-  while not IsAnswered and (GetTickCount64 < Limit) do
-    Sleep(1);
+  Await(IsAnswered);
   AssertTrue('answered', IsAnswered);
 end;
 
@@ -235,14 +241,9 @@ end;
 
 // ---------------------------------------------------------------------------- safe moments
 
-// Waits until a request was postponed.
-procedure AwaitPostponed;
-var
-  Limit: QWord;
+function IsPostponed: Boolean;
 begin
-  Limit := GetTickCount64 + PatienceMs;
-  while (LoadAcquire(Mailbox^.Mailbox.Postponed.Value) = 0) and (GetTickCount64 < Limit) do
-    Sleep(1);
+  Result := LoadAcquire(Mailbox^.Mailbox.Postponed.Value) <> 0;
 end;
 
 procedure TMailboxTests.WaitsFor(var Lock: TLock);
@@ -250,7 +251,7 @@ begin
   Expect('status', 'used ');
   LockEnter(Lock);
   Ask('debug,report=inuse');
-  AwaitPostponed;
+  Await(IsPostponed);
   AssertFalse('answered under the lock', IsAnswered);
   Same(1, Mailbox^.Mailbox.Postponed.Value, 'postponed');
   LockLeave(Lock);
@@ -279,7 +280,7 @@ begin
   Expect('status', 'used ');
   FetchAdd(Settings.Readers, 1);
   Ask('least=7');
-  AwaitPostponed;
+  Await(IsPostponed);
   AssertFalse('answered meanwhile', IsAnswered);
   FetchAdd(Settings.Readers, NativeUInt(-1));
   Ring;
@@ -291,7 +292,7 @@ begin
   Expect('status', 'used ');
   Inc(Mailbox^.Sequence.Value);
   Ask('status');
-  AwaitPostponed;
+  Await(IsPostponed);
   AssertFalse('answered meanwhile', IsAnswered);
   Inc(Mailbox^.Sequence.Value);
   Ring;
@@ -427,17 +428,18 @@ begin
   AssertFalse('a page', LivePageIsOwn);
 end;
 
+function HasAnswerer: Boolean;
+begin
+  Result := LoadAcquire(OwnThreads[otAnswerer]) <> 0;
+end;
+
 procedure TMailboxTests.AThreadThatWasAskedForWaits;
-var
-  Limit: QWord;
 begin
   Expect('attach=2,status', 'used ');
   if Mailbox^.Head.ThreadCode = 0 then
     Exit; // there are no such threads on this target
-  Limit := GetTickCount64 + PatienceMs;
-  while (LoadAcquire(OwnThreads[otAnswerer]) = 0) and (GetTickCount64 < Limit) do
-    Sleep(1);
-  AssertTrue('a thread waits', LoadAcquire(OwnThreads[otAnswerer]) <> 0);
+  Await(HasAnswerer);
+  AssertTrue('a thread waits', HasAnswerer);
 end;
 
 // Each thread that answers releases its memory, and takes no heap.

@@ -13,6 +13,7 @@ type
   strict private
     Kept: TSettings;
     KeptEvents: TEventRules;
+    procedure ExpectErrors(const Settings, Text: string);
     procedure ExpectLine(const Settings, Line: string);
   protected
     procedure SetUp; override;
@@ -235,9 +236,7 @@ end;
 
 procedure TSettingsTests.UnknownWordNamesTheNearest;
 begin
-  Planted.Run('contentoin', ['none', '1']);
-  AssertEquals('LaneMM: LANEMM: unknown setting `contentoin`; did you mean `contention`? '
-    + 'LANEMM=help lists all settings', Trim(Planted.Errors));
+  ExpectLine('contentoin', 'unknown setting `contentoin`; did you mean `contention`? LANEMM=help lists all settings');
 end;
 
 procedure TSettingsTests.UnknownWordWithAPathInQuotesIsOneLine;
@@ -249,28 +248,26 @@ end;
 
 procedure TSettingsTests.UnknownWordThatIsNearNoneNamesNone;
 const
-  Far: array[0..3] of string = ('foo', 'x', 'fast', 'nothing-of-the-kind');
+  Far: array[0..4] of string = ('foo', 'x', 'fast', 'nothing-of-the-kind', 'tpo');
 var
   Word: string;
 begin
   for Word in Far do
-  begin
-    Planted.Run(Word, ['none', '1']);
-    AssertEquals('LaneMM: LANEMM: unknown setting `' + Word + '`; LANEMM=help lists all settings',
-      Trim(Planted.Errors));
-  end;
-  Planted.Run('tpo', ['none', '1']);
-  AssertEquals('LaneMM: LANEMM: unknown setting `tpo`; LANEMM=help lists all settings', Trim(Planted.Errors));
-  Planted.Run('leak', ['none', '1']);
-  AssertEquals('LaneMM: LANEMM: unknown setting `leak`; did you mean `leaks`? LANEMM=help lists all settings',
-    Trim(Planted.Errors));
+    ExpectLine(Word, 'unknown setting `' + Word + '`; LANEMM=help lists all settings');
+  ExpectLine('leak', 'unknown setting `leak`; did you mean `leaks`? LANEMM=help lists all settings');
 end;
 
-// Runs a program with Settings and expects this line on stderr, behind its prefix.
-procedure TSettingsTests.ExpectLine(const Settings, Line: string);
+// Runs a program with Settings and expects this on stderr.
+procedure TSettingsTests.ExpectErrors(const Settings, Text: string);
 begin
   Planted.Run(Settings, ['none', '1']);
-  AssertEquals('LaneMM: LANEMM: ' + Line, Trim(Planted.Errors));
+  AssertEquals(Text, Trim(Planted.Errors));
+end;
+
+// The same of a line about a word of the variable.
+procedure TSettingsTests.ExpectLine(const Settings, Line: string);
+begin
+  ExpectErrors(Settings, 'LaneMM: LANEMM: ' + Line);
 end;
 
 procedure TSettingsTests.InvalidValueIsNamedWithWhatIsAllowed;
@@ -373,11 +370,9 @@ end;
 
 procedure TSettingsTests.RefusedNumberIsOneLine;
 begin
-  Planted.Run('signal=11', ['none', '1']);
-  AssertEquals('LaneMM: LANEMM: invalid value of `signal`: 11 is not a signal that a program can use; '
-    + '12 is SIGUSR2', Trim(Planted.Errors));
-  Planted.Run('top=999999', ['none', '1']);
-  AssertEquals('LaneMM: LANEMM: invalid value of `top`: 999999 is more than 256', Trim(Planted.Errors));
+  ExpectLine('signal=11',
+    'invalid value of `signal`: 11 is not a signal that a program can use; 12 is SIGUSR2');
+  ExpectLine('top=999999', 'invalid value of `top`: 999999 is more than 256');
 end;
 
 procedure TSettingsTests.MessageOfARefusedDepthIsAboutDepths;
@@ -386,10 +381,8 @@ const
 var
   Words: string;
 begin
-  Planted.Run('depth=0', ['none', '1']);
-  AssertEquals('LaneMM: LANEMM: invalid value of `depth`: 0 is less than 1', Trim(Planted.Errors));
-  Planted.Run('depth=257', ['none', '1']);
-  AssertEquals('LaneMM: LANEMM: invalid value of `depth`: 257 is more than 256', Trim(Planted.Errors));
+  ExpectLine('depth=0', 'invalid value of `depth`: 0 is less than 1');
+  ExpectLine('depth=257', 'invalid value of `depth`: 257 is more than 256');
   for Words in Wrong do
   begin
     Planted.Run(Words, ['none', '1']);
@@ -420,40 +413,33 @@ end;
 
 procedure TSettingsTests.SettingWithoutEffectIsOneLine;
 begin
-  Planted.Run('trace,mixes,check=5,debug=0', ['none', '1']);
-  AssertEquals('LaneMM: no effect without `debug`: `check`, `trace`, `mixes`', Trim(Planted.Errors));
-  Planted.Run('leaks=0,leaks:exit=3', ['none', '1']);
-  AssertEquals('LaneMM: no effect without `leaks`: `leaks:exit`', Trim(Planted.Errors));
+  ExpectErrors('trace,mixes,check=5,debug=0',
+    'LaneMM: no effect without `debug`: `check`, `trace`, `mixes`');
+  ExpectErrors('leaks=0,leaks:exit=3', 'LaneMM: no effect without `leaks`: `leaks:exit`');
   Planted.Run('leaks,stacks=0,leaks:dump=8', ['none', '1']);
   AssertTrue(Planted.Errors, Pos('LaneMM: no effect without `stacks` or `debug`: `leaks:dump`'#10,
     AdjustLineBreaks(Planted.Errors, tlbsLF)) = 1);
-  Planted.Run('profile=0,pprof', ['none', '1']);
-  AssertEquals('LaneMM: no effect without `contention`, `growth` or `profile`: `pprof`',
-    Trim(Planted.Errors));
-  Planted.Run('profile=0,rate=1', ['none', '1']);
-  AssertEquals('LaneMM: no effect without `profile`: `rate`', Trim(Planted.Errors));
+  ExpectErrors('profile=0,pprof', 'LaneMM: no effect without `contention`, `growth` or `profile`: `pprof`');
+  ExpectErrors('profile=0,rate=1', 'LaneMM: no effect without `profile`: `rate`');
   Planted.Run('trace,mixes,check=5,debug', ['none', '1']);
   AssertTrue(Planted.Errors, Pos('no effect', Planted.Errors) = 0);
 end;
 
 procedure TSettingsTests.SettingOfDebugModeCountsForOthersThatUseIt;
 begin
-  Planted.Run('guard=sample:1M,quarantine=1M,debug:exit=3,mixes', ['none', '1']);
-  AssertEquals('', Trim(Planted.Errors));
-  Planted.Run('guard=sample:1M,check=5', ['none', '1']);
-  AssertEquals('LaneMM: no effect without `debug`: `check`', Trim(Planted.Errors));
-  Planted.Run('erase=new,fill=AA', ['none', '1']);
-  AssertEquals('', Trim(Planted.Errors));
+  ExpectErrors('guard=sample:1M,quarantine=1M,debug:exit=3,mixes', '');
+  ExpectErrors('guard=sample:1M,check=5', 'LaneMM: no effect without `debug`: `check`');
+  ExpectErrors('erase=new,fill=AA', '');
 end;
 
 procedure TSettingsTests.HelpNamesEveryOption;
 begin
   Planted.Run('help', ['none', '1', 'halt']);
   Planted.EndedWith(3, 'exit code: the program goes on');
-  AssertTrue(Pos('  contention ', Planted.Errors) > 0);
-  AssertTrue(Pos('  guard=pages|sample:N  guard pages ', Planted.Errors) > 0);
-  AssertTrue(Pos('  top=N ', Planted.Errors) > 0);
-  AssertTrue(Pos('(524288)', Planted.Errors) > 0);
+  Has('  contention ', Planted.Errors);
+  Has('  guard=pages|sample:N  guard pages ', Planted.Errors);
+  Has('  top=N ', Planted.Errors);
+  Has('(524288)', Planted.Errors);
 end;
 
 procedure TSettingsTests.HelpListsKindsAndAttributesOfEvents;
@@ -550,7 +536,8 @@ begin
   AssertEquals('', Planted.Errors);
 end;
 
-procedure WriteSettingsFile(const Text: string);
+// Runs a program with Settings and a file of settings beside it.
+procedure RunWithFile(const Text, Settings: string);
 var
   Lines: TStringList;
 begin
@@ -558,41 +545,31 @@ begin
   Lines.Text := Text;
   Lines.SaveToFile(Planted.Folder + 'WatchEvents.lanemm');
   Lines.Free;
+  try
+    Planted.Run(Settings, ['frees', '300']);
+  finally
+    DeleteFile(Planted.Folder + 'WatchEvents.lanemm');
+  end;
 end;
 
 procedure TSettingsTests.FileBesideTheProgramIsRead;
 begin
-  WriteSettingsFile('contention # where do threads meet?');
-  try
-    Planted.Run('', ['frees', '300']);
-    AssertTrue(Pos('1. 300 x', Planted.Errors) > 0);
-  finally
-    DeleteFile(Planted.Folder + 'WatchEvents.lanemm');
-  end;
+  RunWithFile('contention # where do threads meet?', '');
+  Has('1. 300 x', Planted.Errors);
 end;
 
 // Editors of Windows write such a file.
 procedure TSettingsTests.ByteOrderMarkOfTheFileIsSkipped;
 begin
-  WriteSettingsFile(#$EF#$BB#$BF'contention'#13#10);
-  try
-    Planted.Run('', ['frees', '300']);
-    AssertTrue(Planted.Errors, Pos('1. 300 x', Planted.Errors) > 0);
-    AssertEquals('no line about it', 0, Pos('unknown', Planted.Errors));
-  finally
-    DeleteFile(Planted.Folder + 'WatchEvents.lanemm');
-  end;
+  RunWithFile(#$EF#$BB#$BF'contention'#13#10, '');
+  Has('1. 300 x', Planted.Errors);
+  HasNot('unknown', Planted.Errors);
 end;
 
 procedure TSettingsTests.EnvironmentWinsOverTheFile;
 begin
-  WriteSettingsFile('contention');
-  try
-    Planted.Run('contention=0', ['frees', '300']);
-    AssertEquals('', Planted.Errors);
-  finally
-    DeleteFile(Planted.Folder + 'WatchEvents.lanemm');
-  end;
+  RunWithFile('contention', 'contention=0');
+  AssertEquals('', Planted.Errors);
 end;
 
 const
@@ -608,18 +585,12 @@ procedure TSettingsTests.FileThatIsTooLongIsCutWithALine;
 const
   Line = 'LaneMM: settings file: the settings after the first 4096 bytes are not read'#10;
 begin
-  try
-    WriteSettingsFile(Padded('contention ', Most - 4, 'contention=0'));
-    Planted.Run('', ['frees', '300']);
-    AssertTrue(Planted.Errors, Pos(Line, Planted.Errors) = 1);
-    AssertTrue('no half setting', Pos('unknown', Planted.Errors) = 0);
-    AssertTrue('the settings before', Pos('1. 300 x', Planted.Errors) > 0);
-    WriteSettingsFile(Padded('contention ', Most - 5, 'help'));
-    Planted.Run('help=0', ['frees', '300']);
-    AssertTrue(Planted.Errors, Pos('settings', Planted.Errors) = 0);
-  finally
-    DeleteFile(Planted.Folder + 'WatchEvents.lanemm');
-  end;
+  RunWithFile(Padded('contention ', Most - 4, 'contention=0'), '');
+  AssertTrue(Planted.Errors, Pos(Line, Planted.Errors) = 1);
+  HasNot('unknown', Planted.Errors); // no half setting
+  Has('1. 300 x', Planted.Errors); // the settings before
+  RunWithFile(Padded('contention ', Most - 5, 'help'), 'help=0');
+  AssertTrue(Planted.Errors, Pos('settings', Planted.Errors) = 0);
 end;
 
 procedure TSettingsTests.VariableThatIsTooLongIsCutWithALine;
