@@ -58,13 +58,19 @@ await() { # COMMAND...
   done
 }
 
-# Adds the last line `N passed, N failed` of a log, whose command ended with STATUS; $added has both
-# numbers. A log without that line, or a status that it does not explain, is a failed test. Returns
-# whether none failed.
+# Prints the numbers of the last line `N passed, N failed` of a log, whose command ended with STATUS. A log
+# without that line, or a status that it does not explain, is a failed test.
+counts() { # FILE STATUS
+  sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$1" | tail -n 1 | {
+    read -r good bad || good=0 bad=1
+    [ "$2" -eq 0 ] || [ "$bad" -ne 0 ] || bad=1
+    echo "$good $bad"
+  }
+}
+
+# Adds them; $added has both. Returns whether none failed.
 add() { # FILE STATUS
-  added=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$1" | tail -n 1)
-  added=${added:-0 1}
-  [ "$2" -eq 0 ] || [ "${added#* }" -ne 0 ] || added="${added% *} 1"
+  added=$(counts "$1" "$2")
   passed=$((passed + ${added% *}))
   failed=$((failed + ${added#* }))
   [ "${added#* }" -eq 0 ]

@@ -24,11 +24,13 @@ mkdir -p "$work/logs"
 SOURCE_DATE_EPOCH=0
 export SOURCE_DATE_EPOCH
 
+. tests/lib.sh
+
 say() {
   echo "selfcompile: $*"
 }
 
-fail() {
+end() { # REASON [LOG]
   [ -z "${2-}" ] || tail -n 5 "$2"
   say "$1"
   echo '0 passed, 1 failed'
@@ -50,7 +52,7 @@ build_compiler() {
   set -f # the compiler expands the asterisk
   # shellcheck disable=SC2086 # a list of options
   fpc $options "$@" -FU"$work/$name" -o"$work/$name/ppc" pp.pas > "$work/logs/build-$name" 2>&1 \
-    || fail 'it does not compile' "$work/logs/build-$name"
+    || end 'it does not compile' "$work/logs/build-$name"
   set +f
 }
 
@@ -65,7 +67,7 @@ run_compiler() {
   set -f
   # shellcheck disable=SC2086
   $timer "$work/$1/ppc" $options -B -Cn -FU"$work/out" -o"$work/out/ppc" pp.pas \
-    > "$work/logs/run-$1" 2>&1 || fail "the compiler on $1 failed" "$work/logs/run-$1"
+    > "$work/logs/run-$1" 2>&1 || end "the compiler on $1 failed" "$work/logs/run-$1"
   set +f
   mv "$work/out" "$work/$1.out"
   if [ -n "$timer" ]; then
@@ -80,18 +82,11 @@ written_files() {
 # Counts the units and object files that both wrote alike, and those that differ or that only one
 # wrote. The scripts for the linker are left out: the process id is part of them.
 compare() {
-  passed=0
-  failed=0
   for file in $(written_files); do
-    if cmp -s "$work/default.out/$file" "$work/lanemm.out/$file"; then
-      passed=$((passed + 1))
-    else
-      say "different: $file"
-      failed=$((failed + 1))
-    fi
+    if cmp -s "$work/default.out/$file" "$work/lanemm.out/$file"; then pass; else fail "$file differs"; fi
   done
   say "$passed of $((passed + failed)) files are the same"
-  [ "$passed" -gt 0 ] || failed=$((failed + 1))
+  [ "$passed" -gt 0 ] || fail 'no file is the same'
 }
 
 # Compiles a program with a profile, and prints how many percent of its bytes have a backtrace that
@@ -102,7 +97,7 @@ profile() {
   set -f
   LANEMM="profile,folded,depth=256,log=$work/profile/" "$work/lanemm/ppc" -n -v0 -B -Cn -Fu"$units/*" \
     -Fu"$repository/src" -FU"$work/profile" "$repository/tests/programs/Leaking.lpr" \
-    > "$work/logs/profile" 2>&1 || fail 'the compiler with a profile failed' "$work/logs/profile"
+    > "$work/logs/profile" 2>&1 || end 'the compiler with a profile failed' "$work/logs/profile"
   set +f
   awk '{ all += $NF } /^main[; ]/ { main += $NF } /^\(cut\)/ { cut += $NF }
     END { if (all) print 100 * main / all, 100 * cut / all; else print 0, 0 }' \
@@ -112,25 +107,24 @@ profile() {
 judge() { # MAIN CUT
   say "$1 % of the bytes of a profile lie below main, $2 % have a backtrace that is cut"
   if awk -v main="$1" -v cut="$2" 'BEGIN { exit main < 95 || main + cut < 99.9 }'; then
-    passed=$((passed + 1))
+    pass
   else
-    failed=$((failed + 1))
+    fail 'too many bytes have no whole backtrace'
   fi
 }
 
-[ "$(fpc -iTP)-$(fpc -iTO)" = x86_64-linux ] || fail 'this script knows x86_64 Linux only'
-source=$(sh tools/compiler-source.sh ${1+"$1"}) || fail 'no source of the compiler'
-units=$(sh tools/compiler-source.sh --units) || fail 'no units of the compiler'
+[ "$(fpc -iTP)-$(fpc -iTO)" = x86_64-linux ] || end 'this script knows x86_64 Linux only'
+source=$(sh tools/compiler-source.sh ${1+"$1"}) || end 'no source of the compiler'
+units=$(sh tools/compiler-source.sh --units) || end 'no units of the compiler'
 cd "$source"
 compiler_options
 build_compiler default
 build_compiler lanemm -FaLaneMM -Fu"$repository/src" -vm6018
-grep -q 'INIT._.LANEMM' "$work/lanemm/ppc" || fail 'LaneMM is not in the compiler'
+grep -q 'INIT._.LANEMM' "$work/lanemm/ppc" || end 'LaneMM is not in the compiler'
 run_compiler default
 run_compiler lanemm
 compare
 shares=$(profile) || { echo "$shares"; exit 1; }
 # shellcheck disable=SC2086 # two numbers
 judge $shares
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

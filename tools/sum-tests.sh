@@ -65,8 +65,7 @@ cd "$(dirname "$0")/.."
 logs=build/logs
 mkdir -p "$logs"
 rm -f "$logs"/*.exit "$logs"/*.done "$logs"/*.seconds
-passed=0
-failed=0
+. tests/lib.sh
 summary=
 failures=
 may_repeat=${AGAIN:-}
@@ -84,15 +83,9 @@ failures_in() { # LOG
 # Counts a target that has ended, and shows what it printed if it failed.
 count() { # TARGET
   log=$logs/$1.log
-  counts=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
-  target_passed=${counts% *}
-  target_failed=${counts#* }
-  if [ -z "$counts" ]; then
-    target_passed=0
-    target_failed=1
-  elif [ "$(cat "$logs/$1.exit")" -ne 0 ] && [ "$target_failed" -eq 0 ]; then
-    target_failed=1
-  fi
+  counted=$(counts "$log" "$(cat "$logs/$1.exit")")
+  target_passed=${counted% *}
+  target_failed=${counted#* }
   if [ "$target_failed" -ne 0 ]; then
     grep -a -v -e '^passed: ' -e '^[0-9]*/[0-9]* .* test' "$log" | sed 's/^/  /'
     found="
@@ -164,5 +157,4 @@ done
 
 printf '\n%s%s\n' "$summary" "$failures"
 [ -z "$unsteady" ] || printf 'Failed at first, beside others:%s\n\n' "$unsteady"
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+sum

@@ -46,6 +46,7 @@ if [ $# -eq 0 ]; then
     set -- "$@" "$(basename "$file" .sh)"
   done
 fi
+. tests/lib.sh
 results=build/matrix/results-$kind
 mkdir -p "$results"
 
@@ -103,16 +104,6 @@ run_demos() {
   else
     echo '0 passed, 1 failed'
   fi
-}
-
-# counts LOG STATUS: prints `PASSED FAILED`; a part that fails otherwise is one failed test.
-counts() {
-  sum=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$1" | tail -n 1)
-  case $sum in
-    '') echo '0 1' ;;
-    *' 0') [ "$2" -eq 0 ] && echo "$sum" || echo "${sum% *} 1" ;;
-    *) echo "$sum" ;;
-  esac
 }
 
 # Reads the target and makes its compiler. Targets share sources and package lists.

@@ -12,6 +12,7 @@ rm -rf "$copy"
 mkdir -p "$copy/docs" "$copy/tools" "$copy/tests/matrix/targets"
 cp tools/begin.sh "$copy/tools"
 : > "$copy/fpmake.pp" # begin.sh goes to the folder that has it
+cp tests/lib.sh "$copy/tests"
 cp tests/matrix/run.sh tests/matrix/table.sh tests/matrix/tools.sh "$copy/tests/matrix"
 . tests/lib.sh
 cd "$copy" || exit 1
