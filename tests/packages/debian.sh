@@ -7,8 +7,6 @@
 # Needs the rights of root. The last line is `N passed, N failed`.
 set -eu
 . "$(dirname "$0")/../../tools/begin.sh"
-work=$PWD/build/packages/debian
-rm -rf "$work"
 . tests/packages/promise.sh
 
 version=$(sh tools/version.sh --debian)

@@ -6,8 +6,6 @@
 # The last line is `N passed, N failed`.
 set -eu
 . "$(dirname "$0")/../../tools/begin.sh"
-work=$PWD/build/packages/dist
-rm -rf "$work"
 . tests/packages/promise.sh
 
 source=lanemm-$(sh tools/version.sh)

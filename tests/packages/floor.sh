@@ -9,8 +9,6 @@
 # N failed`.
 set -eu
 . "$(dirname "$0")/../../tools/begin.sh"
-work=$PWD/build/packages/floor
-rm -rf "$work"
 . tests/packages/promise.sh
 
 floor=2.31

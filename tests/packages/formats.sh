@@ -8,8 +8,6 @@
 # installed. The last line is `N passed, N failed`.
 set -eu
 . "$(dirname "$0")/../../tools/begin.sh"
-work=$PWD/build/packages/formats
-rm -rf "$work"
 . tests/packages/promise.sh
 
 tools=$work/tools/bin

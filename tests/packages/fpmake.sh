@@ -6,8 +6,6 @@
 # The last line is `N passed, N failed`.
 set -eu
 . "$(dirname "$0")/../../tools/begin.sh"
-work=$PWD/build/packages/fpmake
-rm -rf "$work"
 . tests/packages/promise.sh
 
 # In a copy: fpmake writes beside its sources.

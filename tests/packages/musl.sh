@@ -8,8 +8,6 @@
 # are the same. Needs the rights of root. The last line is `N passed, N failed`.
 set -eu
 . "$(dirname "$0")/../../tools/begin.sh"
-work=$PWD/build/packages/musl
-rm -rf "$work"
 . tests/packages/promise.sh
 . tools/package-sources.sh
 

@@ -8,8 +8,6 @@
 # the reader of a page has: programs. Needs the rights of root. The last line is `N passed, N failed`.
 set -eu
 . "$(dirname "$0")/../../tools/begin.sh"
-work=$PWD/build/packages/pages
-rm -rf "$work"
 . tests/packages/promise.sh
 
 clean=$work/root

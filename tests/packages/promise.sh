@@ -1,6 +1,8 @@
-# Makes roots of Debian. Sourced by the tests of this folder, in the root of the repository, with `work`
-# set: a folder of their own.
+# Makes roots of Debian. Sourced by the tests of this folder, in the root of the repository. `work` is a
+# folder of their own, empty, named as the script unless it is set to a name.
 . tests/lib.sh
+work=$PWD/build/packages/${work-$(basename "$0" .sh)}
+rm -rf "$work"
 mkdir -p "$work"
 printed=$work/promise.log
 

@@ -7,7 +7,6 @@
 # Needs the rights of root. The last line is `N passed, N failed`.
 set -eu
 . "$(dirname "$0")/../../tools/begin.sh"
-work=$PWD/build/packages/redis
 . tests/packages/promise.sh
 clean=$work/root
 

@@ -15,8 +15,7 @@ case ${1-} in
 esac
 
 cd "$(dirname "$0")/../.."
-work=$PWD/build/packages/roots-$1
-rm -rf "$work"
+work=roots-$1
 . tests/packages/promise.sh
 
 clean=$work/root
