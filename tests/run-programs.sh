@@ -12,6 +12,7 @@ set -u
 . "$(dirname "$0")/../tools/begin.sh"
 # FPC, RUN, OUT and WITHOUT are those of the Makefile.
 fpc=${FPC:-fpc}
+target=$("$fpc" -iTO)-$("$fpc" -iTP)
 start=${RUN-}
 out=${OUT:-build}/programs
 wanted=" $* "
@@ -50,6 +51,19 @@ run() {
   status=$?
   echo "exit code $status, expected $expected" >> "$printed"
   report "$name" "$([ "$status" -eq "$expected" ]; echo $?)"
+}
+
+# Runs a built program with settings, whatever its exit code is.
+try() { # SETTINGS PROGRAM ARGUMENT...
+  tried=$out/$2 tried_with=LANEMM=$1
+  shift 2
+  timeout -k 5 "$seconds" env "$tried_with" $start "$tried" "$@" > "$printed" 2>&1
+}
+
+# Passes when the pattern is in a line that the last command printed.
+prints() { # NAME PATTERN
+  tr -d "\r" < "$printed" | grep -q -e "$2"
+  report "$1" $?
 }
 
 # Programs in the list below, and the number, name and start of the one that runs.
@@ -143,29 +157,27 @@ program 0 Checkpoints
 blind='mount -t tmpfs none /proc && exec "$0" blind'
 if [ -z "$start" ] && is_wanted Checkpoints && unshare -rm sh -c 'mount -t tmpfs none /proc' 2> /dev/null; then
   run 0 'Checkpoints without /proc' unshare -rm sh -c "$blind" "$out/Checkpoints"
-  grep -q '^LaneMM: leaks since a checkpoint are unknown: /proc is not mounted' "$printed"
-  report 'Checkpoints without /proc (a line)' $?
+  prints 'Checkpoints without /proc (a line)' '^LaneMM: leaks since a checkpoint are unknown: /proc is not mounted'
 fi
 program 0 Counts
 program 0 ManyThreads
 program 0 LockedMemory
-# Exit code 3: this machine cannot show it.
-unless() { # NAME REASON
-  if timeout -k 5 "$seconds" $start "$out/$1" > "$out/log" 2>&1; then
-    report "$1" 0
-  elif [ $? -eq 3 ]; then
-    echo "left out: $1; $2"
-  else
-    report "$1" 1
-  fi
+# Exit code CODE: this machine cannot show it.
+unless() { # CODE SETTINGS PROGRAM REASON
+  try "$2" "$3"
+  case $? in
+    0) report "$3" 0 ;;
+    "$1") echo "left out: $3; $4" ;;
+    *) report "$3" 1 ;;
+  esac
 }
 
 if built programs/ChargedMemory.lpr -O3; then
-  unless ChargedMemory 'no huge pages, or the system does not say what is charged'
+  unless 3 '' ChargedMemory 'no huge pages, or the system does not say what is charged'
 fi
 # By the thread that purges, which Linux has on this processor alone.
-if [ "$("$fpc" -iTO)-$("$fpc" -iTP)" = linux-x86_64 ] && built programs/Contained.lpr -O3; then
-  unless Contained 'no control group with a limit of memory can be made here'
+if [ "$target" = linux-x86_64 ] && built programs/Contained.lpr -O3; then
+  unless 3 '' Contained 'no control group with a limit of memory can be made here'
 fi
 program 0 FullAddresses
 program 0 Fragmented
@@ -175,14 +187,14 @@ progress Successor
 if is_wanted Successor; then
   for successor in -dHEAPTRC -dCMEM; do
     build tests/programs/Successor.lpr $successor > "$out/log"
-    LANEMM=debug $start "$out/Successor" 2> "$out/log"
-    grep -q '^LaneMM: another memory manager was installed after it' "$out/log"
-    report "Successor ($successor: a manager that took over is named)" $?
-    LANEMM= $start "$out/Successor" > "$out/log" 2>&1 && ! grep -q LaneMM "$out/log"
+    try debug Successor
+    prints "Successor ($successor: a manager that took over is named)" \
+      '^LaneMM: another memory manager was installed after it'
+    try '' Successor && ! grep -q LaneMM "$out/log"
     report "Successor ($successor: not without a setting)" $?
   done
   build tests/programs/Successor.lpr > "$out/log"
-  LANEMM=debug,quiet $start "$out/Successor" > "$out/log" 2>&1 && test ! -s "$out/log"
+  try debug,quiet Successor && test ! -s "$out/log"
   report 'Successor (nothing took over)' $?
 fi
 program 204 RunError
@@ -203,25 +215,18 @@ if built programs/StoppedThreads.lpr -O3 -Xs-; then
   run 0 'StoppedThreads 10 (hard)' env LANEMM=hard $start "$out/StoppedThreads" 10
 fi
 # Steps through machine code. The symbols name the routines that take a lock.
-if [ "$("$fpc" -iTO)-$("$fpc" -iTP)" = linux-x86_64 ]; then
+if [ "$target" = linux-x86_64 ]; then
   program 0 LockSections -Xs-
 fi
 # A sandbox has the numbers of the system calls of its processor.
-if [ "$("$fpc" -iTO)-$("$fpc" -iTP)" = linux-x86_64 ] && built programs/Confined.lpr -O3; then
-  if LANEMM=calls=0 timeout -k 5 "$seconds" $start "$out/Confined" > "$out/log" 2>&1; then
-    report Confined 0
-  elif [ $? -eq 77 ]; then
-    echo 'left out: Confined; no sandbox can be had here'
-  else
-    report Confined 1
-  fi
+if [ "$target" = linux-x86_64 ] && built programs/Confined.lpr -O3; then
+  unless 77 calls=0 Confined 'no sandbox can be had here'
 fi
 
 program 0 FromFastMM -Fusrc/compat
 if is_wanted FromFastMM; then
   build tests/programs/FromFastMM.lpr -Fusrc/compat -dWITHOUT_COUNTERPART > "$out/log"
-  grep -q 'expected "LaneMM_needs_no_strategy__remove_this"' "$out/log"
-  report 'FromFastMM (what has no counterpart does not compile)' $?
+  prints 'FromFastMM (what has no counterpart does not compile)' 'expected "LaneMM_needs_no_strategy__remove_this"'
 fi
 
 if is_wanted Host || is_wanted LastGuest; then
@@ -261,8 +266,7 @@ if built programs/Lean.lpr -O3; then
   run 0 'Lean (words)' env LANEMM=debug:exit=3,off $start "$out/Lean" off
   for line in 'settings file: `leaks` needs `uses LaneMM`; this program has LaneMMLean, with off, .*, reserve' \
     'settings file: `limit` has an invalid value' 'LANEMM: `debug:exit` needs `uses LaneMM`; .*'; do
-    tr -d "\r" < "$out/log" | grep -q "^LaneMM: $line$"
-    report "Lean (words: $line)" $?
+    prints "Lean (words: $line)" "^LaneMM: $line$"
   done
   rm "$out/Lean.lanemm"
 fi
@@ -275,7 +279,7 @@ fi
 
 # Without a console on Windows: settings beside the program, reports in the log with their lines.
 lines=-gl
-[ "$("$fpc" -iTP)" != i386 ] || lines=-glw2 # -gl alone writes stabs there
+[ "${target#*-}" != i386 ] || lines=-glw2 # -gl alone writes stabs there
 if built programs/Windowed.lpr -O1 "$lines" -Xs-; then
   rm -f "$out"/Windowed_MemoryManager_*
   echo debug,leaks > "$out/Windowed.lanemm"
@@ -331,8 +335,7 @@ if built programs/RegionScopes.lpr -O3 -gl; then
       'RegionReset "scopes": not done, a thread is in the region' 'RegionLeave: the thread is in no region' \
       'RegionFree: no such region; it may have been freed' 'RegionEnter: no such region; it may have been freed' \
       'RegionGetMem: no such region; it may have been freed' 'RegionState: no such region; it may have been freed'; do
-      tr -d "\r" < "$out/log" | grep -qx "LaneMM: LaneMM_$line"
-      report "RegionScopes inside ($settings: ${line%%:*} has its line)" $?
+      prints "RegionScopes inside ($settings: ${line%%:*} has its line)" "^LaneMM: LaneMM_$line$"
     done
   done
   for settings in '' hard; do
@@ -341,11 +344,10 @@ if built programs/RegionScopes.lpr -O3 -gl; then
     report "RegionScopes limit ($settings: the event names the region, once)" $?
   done
   for settings in leaks leaks,stacks debug,leaks; do
-    LANEMM=$settings timeout -k 5 "$seconds" $start "$out/RegionScopes" leaks > "$out/log" 2>&1
+    try "$settings" RegionScopes leaks
     for line in '40 x RegionScopes.TItem in region "orders"' '30 x RegionScopes.TItem in region "request"' \
       'Region "orders": 40 blocks' 'Region "request": 30 blocks' 'Other groups and regions: 12 blocks'; do
-      grep -q "^  $line, " "$out/log"
-      report "RegionScopes leaks ($settings: $line)" $?
+      prints "RegionScopes leaks ($settings: $line)" "^  $line, "
     done
   done
   # Each reference from outside has its line, and a clean program none.
@@ -355,7 +357,7 @@ if built programs/RegionScopes.lpr -O3 -gl; then
     'array:dynamic array of [0-9]* bytes refers to RegionScopes.TItem of' \
     'thread:a variable of a thread, or other memory, at .* refers to AnsiString of [0-9]* bytes "item 7"' \
     'field:RegionScopes.TItem of [0-9]* bytes refers to AnsiString of [0-9]* bytes "item 7"'; do
-    LANEMM=debug timeout -k 5 "$seconds" $start "$out/RegionScopes" held "${use%%:*}" > "$out/log" 2>&1
+    try debug RegionScopes held "${use%%:*}"
     grep -q '^Dangling references: 1 reference from outside into the region "scopes"' "$out/log" \
       && grep -q "^  ${use#*:}" "$out/log"
     report "RegionScopes held ${use%%:*} (the reference is reported)" $?
@@ -366,7 +368,7 @@ if built programs/RegionScopes.lpr -O3 -gl; then
     report "RegionScopes clean ($settings: nothing is reported)" $?
   done
   for use in 'called Use after free: virtual method ' 'freed Double free: ' 'written Write after free: '; do
-    LANEMM=debug,event=all:stderr timeout -k 5 "$seconds" $start "$out/RegionScopes" "${use%% *}" > "$out/log" 2>&1
+    try debug,event=all:stderr RegionScopes "${use%% *}"
     grep -q "^${use#* }" "$out/log" && tr -d "\r" < "$out/log" | grep -q '^  Group: [0-9]* (scopes)$'
     report "RegionScopes ${use%% *} (the report names the region)" $?
   done
@@ -381,17 +383,15 @@ if built programs/AlignedBlocks.lpr -O3; then
     grep -q '^LaneMM: LaneMM_EnterAlignment: not done, the alignment is not 16, 32 or 64' "$out/log"
   report 'AlignedBlocks wrong (a line for each)' $?
   for use in 'overrun Heap block overrun: ' 'freed Double free: ' 'leak Memory leaks: 3 blocks, 999 bytes:'; do
-    LANEMM=debug,leaks,event=all:stderr timeout -k 5 "$seconds" $start "$out/AlignedBlocks" "${use%% *}" > "$out/log" 2>&1
-    grep -q "^${use#* }" "$out/log"
-    report "AlignedBlocks ${use%% *} (reported)" $?
+    try debug,leaks,event=all:stderr AlignedBlocks "${use%% *}"
+    prints "AlignedBlocks ${use%% *} (reported)" "^${use#* }"
   done
 fi
 
 # The demo of regions, in short.
 if built ../demos/Regions/Regions.lpr -O2 -FaLaneMM -Fudemos/common; then
   run 0 Regions $start "$out/Regions" --count=1000 --rounds=1
-  grep -q '^LaneMM_RegionFree takes ' "$out/log"
-  report 'Regions (both ways were taken)' $?
+  prints 'Regions (both ways were taken)' '^LaneMM_RegionFree takes '
 fi
 
 if built programs/Halting.lpr -O3; then

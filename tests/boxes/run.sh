@@ -35,6 +35,19 @@ kill_it() {
 
 box() { ls "$out"/box/*."$process".lanebox; }
 
+# A promise whose boxes are gone after it.
+boxed() { # NAME COMMAND...
+  promise "$@"
+  rm -f "$out"/box/*
+}
+
+# What a box says begins with a line in which the pattern is.
+says() { # BOX PATTERN
+  "$lanemm" blackbox "$1" > "$out/report" || return 1
+  cat "$out/report"
+  sed -n 1p "$out/report" | grep -q "$2"
+}
+
 # Reads the box of a process that was killed at the time $at.
 is_whole() {
   "$lanemm" blackbox --json "$(box)" > "$out/state" && tail -c 3 "$out/state" | grep -q '}' || return 1
@@ -53,8 +66,7 @@ while [ $killed -lt "$kills" ]; do
   sleep "0.0$(($(od -An -N2 -tu2 /dev/urandom) % 80 + 10))"
   at=$(date +%s)
   kill_it
-  promise "the box of kill $killed is whole" is_whole
-  rm -f "$out"/box/*
+  boxed "the box of kill $killed is whole" is_whole
 done
 
 promise "of $kills boxes $filled have the pages, at least half" [ $filled -ge $((kills / 2)) ]
@@ -65,24 +77,19 @@ says_which_line() {
   start lines 0
   sleep 1
   kill_it
-  "$lanemm" blackbox "$(box)" > "$out/report" || return 1
-  cat "$out/report"
   line=$(grep -n 'planted: two' tests/programs/Boxed.lpr | cut -d : -f 1)
-  sed -n 1p "$out/report" | grep -q " are blocks of several classes, allocated at Boxed.lpr:$line[;.]" \
+  says "$(box)" " are blocks of several classes, allocated at Boxed.lpr:$line[;.]" \
     && ! grep -q 'SYSTEM.GETMEM' "$out/report"
 }
-promise 'call sites of one line are summed up in the first sentence' says_which_line
-rm -f "$out"/box/*
+boxed 'call sites of one line are summed up in the first sentence' says_which_line
 
 # A server that holds pages: who holds them, in which line, since when, is the first sentence.
 says_who() {
   start 20000 2
   sleep 1
   kill_it
-  "$lanemm" blackbox "$(box)" > "$out/report" || return 1
-  cat "$out/report"
   line=$(grep -n 'planted: page' tests/programs/Boxed.lpr | cut -d : -f 1)
-  sed -n 1p "$out/report" | grep -q "^Killed at [0-9.]* MB\( in a container.*\)*; [0-9.]* % are Boxed.TCachedPage, allocated at \
+  says "$(box)" "^Killed at [0-9.]* MB\( in a container.*\)*; [0-9.]* % are Boxed.TCachedPage, allocated at \
 Boxed.lpr:$line; [0-9.]* MB of them in the last [0-9]* s; 4 threads\.$" \
     && grep -q " $process  Boxed$" "$out/report" && grep -q '  churn$' "$out/report" \
     && "$lanemm" ps --dead "$out/box" | grep -q " $process .* $out/box/Boxed.$process.lanebox"
@@ -105,12 +112,10 @@ says_events() {
   start 10000 1
   settings=
   kill_it
-  "$lanemm" blackbox "$(box)" > "$out/report" && cat "$out/report" \
-    && sed -n 1p "$out/report" | grep -q '^Killed at [0-9.]* MB \(of a soft limit of 20.0 MB\|in a container\)' \
+  says "$(box)" '^Killed at [0-9.]* MB \(of a soft limit of 20.0 MB\|in a container\)' \
     && grep -A3 '^Last events:' "$out/report" | grep -q '^Soft memory limit exceeded'
 }
-promise 'a box has the last events' says_events
-rm -f "$out"/box/*
+boxed 'a box has the last events' says_events
 
 # The system kills a program in a group of processes with a limit.
 group=/sys/fs/cgroup/memory/lanemm-boxes.$$
@@ -119,11 +124,9 @@ limit=memory.limit_in_bytes
 if mkdir "$group" 2> /dev/null && echo 64M 2> /dev/null > "$group/$limit"; then
   is_ended_by_system() {
     LANEMM=blackbox=$out/box/ sh -c 'echo $$ > "$1/cgroup.procs"; exec "$2" 1000000 1' _ "$group" "$out/Boxed"
-    [ $? -eq 137 ] && "$lanemm" blackbox "$out"/box/*.lanebox > "$out/report" && cat "$out/report" \
-      && sed -n 1p "$out/report" | grep -q '^Killed at [56][0-9.]* MB in a container with [0-9.]* [KM]B of 64.0 MB; .* are Boxed.TCachedPage, allocated at Boxed.lpr'
+    [ $? -eq 137 ] && says "$(ls "$out"/box/*.lanebox)" '^Killed at [56][0-9.]* MB in a container with [0-9.]* [KM]B of 64.0 MB; .* are Boxed.TCachedPage, allocated at Boxed.lpr'
   }
-  promise 'a program that the system ends for its memory says with what' is_ended_by_system
-  rm -f "$out"/box/*
+  boxed 'a program that the system ends for its memory says with what' is_ended_by_system
 else
   echo 'a group with a limit of memory: skipped: this machine lets none be made'
 fi
@@ -140,8 +143,7 @@ are_apart() {
   [ "$(ls "$out/box" | wc -l)" -eq 2 ] && "$lanemm" blackbox "$out/box/Boxed.$first.lanebox" | grep "process $first," \
     && "$lanemm" blackbox "$out/box/Boxed.$process.lanebox" | grep "process $process,"
 }
-promise 'two processes of one program have a box each' are_apart
-rm -f "$out"/box/*
+boxed 'two processes of one program have a box each' are_apart
 
 # The program is gone with its debug information: frames are module and offset, and named from elsewhere.
 names_elsewhere() {
@@ -153,8 +155,7 @@ names_elsewhere() {
   grep -q 'Boxed+0x' "$out/report" && grep -q 'there is no file Boxed' "$out/err" || return 1
   "$lanemm" blackbox "$out"/moved/*.lanebox "$out" > "$out/report" && grep -q 'allocated at Boxed.lpr' "$out/report"
 }
-promise 'lines come from the debug information of another folder' names_elsewhere
-rm -f "$out"/box/*
+boxed 'lines come from the debug information of another folder' names_elsewhere
 
 ends_well() { LANEMM=blackbox=$out/box/ "$out/Boxed" end && [ -z "$(ls "$out/box")" ]; }
 promise 'a program that ends well leaves no box' ends_well
@@ -172,18 +173,15 @@ promise 'nor do a hundred, in a folder named without a slash' ends_well_often
 
 ends_badly() {
   LANEMM=blackbox=$out/box/ "$out/Boxed" end 3
-  [ $? -eq 3 ] && "$lanemm" blackbox "$out"/box/*.lanebox | grep -q '^Ended with exit code 3 at .* Boxed.TCachedPage'
+  [ $? -eq 3 ] && says "$(ls "$out"/box/*.lanebox)" '^Ended with exit code 3 at .* Boxed.TCachedPage'
 }
-promise 'one that ends with an error does' ends_badly
-rm -f "$out"/box/*
+boxed 'one that ends with an error does' ends_badly
 
 runs_out() {
   (ulimit -v 400000; LANEMM=blackbox=$out/box/ exec "$out/Boxed" 1000000 1)
-  [ $? -ne 0 ] && "$lanemm" blackbox "$out"/box/*.lanebox > "$out/report" && cat "$out/report" \
-    && sed -n 1p "$out/report" | grep -q '^Ended with exit code 217 at .* are Boxed.TCachedPage, allocated at Boxed.lpr'
+  [ $? -ne 0 ] && says "$(ls "$out"/box/*.lanebox)" '^Ended with exit code 217 at .* are Boxed.TCachedPage, allocated at Boxed.lpr'
 }
-promise 'one that runs out of memory does, and says with what' runs_out
-rm -f "$out"/box/*
+boxed 'one that runs out of memory does, and says with what' runs_out
 
 goes_on_without() {
   start 500 1
@@ -245,11 +243,9 @@ daemon_has_one() {
   sleep 1
   kill -9 "$process" || return 1
   while grep -q . "/proc/$process/maps" 2> /dev/null; do sleep 0.01; done
-  "$lanemm" blackbox "$(box)" > "$out/report" && cat "$out/report" \
-    && sed -n 1p "$out/report" | grep -q '^Killed at .* are Boxed.TCachedPage, allocated at Boxed.lpr'
+  says "$(box)" '^Killed at .* are Boxed.TCachedPage, allocated at Boxed.lpr'
 }
-promise 'a daemon has a box of its own' daemon_has_one
-rm -f "$out"/box/*
+boxed 'a daemon has a box of its own' daemon_has_one
 
 # A shell that becomes another program was not killed, though its box stays.
 becomes_another() {
