@@ -608,7 +608,7 @@ begin
   RecordingEnd;
   TimedReportsEnd;
   Hooks.Pressure := nil;
-  HardEnd;
+  HardEnd(NativeUInt(Context));
   List := LeaksFind(NativeUInt(Context)); // before the profiles, which have the leaks
   AllocationLogEnd; // after the frees of units that LeaksFind finalizes
   if LoadAcquire(Observe.SiteKeys) <> 0 then

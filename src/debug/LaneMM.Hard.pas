@@ -37,17 +37,18 @@ procedure HardSetFamily(P: Pointer; Family: TFamily);
 /// leaves open, or with a family that is not its own: the first that is wrong.
 procedure HardCheckCall(P: Pointer; Size: NativeUInt; Family: TFamily);
 /// At the end of the program: frees the blocks of this thread that wait, so that they are checked,
-/// and checks all others if no other thread ever had one.
-procedure HardEnd;
+/// and checks all others if no other thread ever had one. Does nothing where a handler of a signal
+/// ends it, which may have interrupted a call: Frame is one of the stack.
+procedure HardEnd(Frame: NativeUInt);
 
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Rtl, LaneMM.Errors, LaneMM.Threads,
-  LaneMM.Arena, LaneMM.Walk, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Aligned, LaneMM.Free,
-  LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState,
-  LaneMM.Erase, LaneMM.Patterns, LaneMM.BlockNotes, LaneMM.DebugCheck, LaneMM.DebugReport,
-  LaneMM.DebugThreads;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsSignals, LaneMM.Rtl,
+  LaneMM.Errors, LaneMM.Threads, LaneMM.Arena, LaneMM.Walk, LaneMM.Blocks, LaneMM.Allocate,
+  LaneMM.Aligned, LaneMM.Free, LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState, LaneMM.Messages,
+  LaneMM.SettingsState, LaneMM.Erase, LaneMM.Patterns, LaneMM.BlockNotes, LaneMM.DebugCheck,
+  LaneMM.DebugReport, LaneMM.DebugThreads;
 
 const
   // Of each block: half of the key, and the end word.
@@ -379,9 +380,9 @@ begin
     IsAccepted(Block, msWriteAfter);
 end;
 
-procedure HardEnd;
+procedure HardEnd(Frame: NativeUInt);
 begin
-  if (Debug.MarkBytes = 0) or DebugIsUnusedChild then
+  if (Debug.MarkBytes = 0) or DebugIsUnusedChild or OsHandlerIsBelow(Frame) then
     Exit;
   ReleaseAll;
   if not IsOnlyThread then

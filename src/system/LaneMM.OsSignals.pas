@@ -23,6 +23,11 @@ function OsSignalIsFree(Signal: NativeUInt): Boolean;
 /// Sets Handler for a signal. Returns false, and changes nothing, if the signal has a handler or is
 /// ignored.
 function OsSignalSet(Signal: Cardinal; Handler: TOsSignalHandler; Use: TOsSignalUse): Boolean;
+/// Returns whether Handler is that of a signal still.
+function OsSignalIs(Signal: Cardinal; Handler: TOsSignalHandler): Boolean;
+/// Returns whether a handler of a signal seems to run on the stack at Frame: whether a word of the
+/// next 64 KB is an address that handlers of this process return to.
+function OsHandlerIsBelow(Frame: NativeUInt): Boolean;
 /// Sets a fault handler that calls Hooks.Fault and then the previous handler, unless it is set,
 /// also behind those of other copies of LaneMM.
 procedure OsFaultWatch;
@@ -35,13 +40,13 @@ procedure OsSignalSend(Signal: Cardinal);
 /// Ends the process at once, as abort does in C: by SIGABRT, which a debugger, a core file and a
 /// handler of the program see in the calling thread; does not return from that handler.
 procedure OsAbort;
-/// Sends a signal to a thread of this process.
-procedure OsSignalSendTo(Thread, Signal: Cardinal);
+/// Sends a signal to a thread of this process; returns false if it has ended.
+function OsSignalSendTo(Thread, Signal: Cardinal): Boolean;
 
 implementation
 
 uses
-  LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.CopyPages;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.CopyPages;
 
 type
   // What handled a signal.

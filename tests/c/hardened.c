@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,6 +82,17 @@ static void overrun_and_exit(size_t size) {
   block = malloc(size);
   block[size] ^= 1;
   exit(0);
+}
+
+static void do_nothing(int number) {
+  (void)number;
+}
+
+/* A handler that has returned leaves the check at the end as it is. */
+static void overrun_after_a_signal(size_t size) {
+  signal(SIGUSR1, do_nothing);
+  raise(SIGUSR1);
+  overrun_and_exit(size);
 }
 
 static void *overrun_by_thread(void *size) {
@@ -189,6 +201,7 @@ int main(void) {
   int is_right = 1, is_late = 1;
   *(void **)&free_of_size = dlsym(RTLD_DEFAULT, "free_sized");
   promise("an overrun of a block that stays is found at the end", are_all_stopped(overrun_and_exit));
+  promise("it is found after a handler of a signal, too", are_all_stopped(overrun_after_a_signal));
   for (int i = 0; i < SIZES; i++) {
     is_right &= !is_stopped(do_right, sizes[i]) && !is_stopped(do_right_in_threads, sizes[i]);
     is_late &= is_not_used_at_once(sizes[i]);

@@ -319,7 +319,7 @@ run spaces release env "$preload" "$out/spaces" "$root/$out/keyed.so"
 for settings in debug hard; do
   run functions $settings env "LANEMM=$settings,quiet,log=$root/$out/" "$preload" "$out/functions"
 done
-for settings in "" debug debug,guard=pages; do
+for settings in "" debug debug,guard=pages hard; do
   run handled "${settings:-release}" env "$preload" "LANEMM=quiet,$settings,log=$root/$out/" "$out/handled"
 done
 run functions clock env "LD_PRELOAD=$root/$out/clock.so $lib/liblanemm.so" "$out/functions"
