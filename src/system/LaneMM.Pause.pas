@@ -34,8 +34,12 @@ uses
 type
   TPausedState = record
     Signal: Cardinal;     //< owner   the signal that pauses; 0: none yet
-    State: TAtomicWord;   //< shared  1: threads that receive the signal wait
-    Answers: TAtomicWord; //< shared  threads that have received it; Windows: paused threads
+    State: TAtomicWord;   //< shared  Linux: odd while threads that receive the signal wait, another
+                          //  number in each pause
+    Places: TAtomicWord;  //< shared  Linux: places of Stacks that they have taken; above RoundShift
+                          //  bits the pause
+    Answers: TAtomicWord; //< shared  likewise those that have filled their place; Windows: paused
+                          //  threads
     Stacks: Pointer;      //< const   their stack pointers; written before the first signal.
                           //  Windows: the paused threads, owner
     Cookie: NativeUInt;   //< owner   Windows: of the lock of the system's loader

@@ -1,0 +1,129 @@
+/// Tests of LaneMM.Pause for Linux.
+unit Test.Pause;
+
+{$mode delphi}{$H+}
+
+interface
+
+uses
+  Test.Tools;
+
+type
+  TPauseTests = class(TLaneTest)
+  strict private
+    Worker: TWorker;
+    Limit: NativeUInt; // of its stack
+    procedure NoteStack;
+    procedure ExpectItsStack;
+    procedure HandleSignals(Handler: Pointer);
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
+  published
+    procedure StackOfAnotherThreadIsVisited;
+    procedure EachPauseVisitsIt;
+    procedure SignalThatTheProgramHandlesSinceIsLeftToIt;
+    procedure ProgramThatHasResetItsHandlersIsPaused;
+  end;
+
+implementation
+
+uses
+  SysUtils, BaseUnix, testregistry, LaneMM.Unwind, LaneMM.Pause;
+
+const
+  FirstSignals: array[0..1] of LongInt = (23, 60); // that pauses take
+
+var
+  HandledCount: Integer;
+
+procedure TPauseTests.NoteStack;
+begin
+  Limit := StackEnd(NativeUInt(get_frame));
+end;
+
+procedure TPauseTests.SetUp;
+begin
+  HandledCount := 0;
+  Worker := StartIdleThread(NoteStack);
+end;
+
+procedure TPauseTests.TearDown;
+begin
+  EndThread(Worker);
+  HandleSignals(nil);
+end;
+
+type
+  TSearch = record
+    Limit: NativeUInt;
+    Count: Integer;
+  end;
+
+procedure SeeStack(First, Limit: NativeUInt; Context: Pointer);
+var
+  Search: ^TSearch;
+begin
+  Search := Context;
+  if (Limit = Search^.Limit) and (First < Limit) then
+    Inc(Search^.Count);
+end;
+
+procedure TPauseTests.ExpectItsStack;
+var
+  Search: TSearch;
+begin
+  Search.Limit := Limit;
+  Search.Count := 0;
+  PauseOthers;
+  PauseVisitStacks(SeeStack, @Search);
+  PauseEnd;
+  Same(1, Search.Count, 'visits of its stack');
+end;
+
+procedure TPauseTests.HandleSignals(Handler: Pointer);
+var
+  Signal: LongInt;
+begin
+  for Signal in FirstSignals do
+    FpSignal(Signal, SignalHandler(Handler));
+end;
+
+procedure TPauseTests.StackOfAnotherThreadIsVisited;
+begin
+  ExpectItsStack;
+end;
+
+procedure TPauseTests.EachPauseVisitsIt;
+var
+  Turn: Integer;
+begin
+  for Turn := 1 to 20 do
+    ExpectItsStack;
+end;
+
+procedure Handle(Signal: LongInt); cdecl;
+begin
+  Inc(HandledCount);
+end;
+
+procedure TPauseTests.SignalThatTheProgramHandlesSinceIsLeftToIt;
+begin
+  ExpectItsStack;
+  HandleSignals(@Handle);
+  ExpectItsStack;
+  Same(0, HandledCount, 'signals of the program');
+end;
+
+// As daemons do. Without a handler signal 60 would end the process.
+procedure TPauseTests.ProgramThatHasResetItsHandlersIsPaused;
+begin
+  FpSignal(FirstSignals[0], @Handle);
+  ExpectItsStack;
+  HandleSignals(nil);
+  ExpectItsStack;
+end;
+
+initialization
+  RegisterTest(TPauseTests);
+end.
