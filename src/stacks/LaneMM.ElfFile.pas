@@ -84,12 +84,16 @@ const
   SegmentEntryOffset = CountsOffset - 2;
   PositionIndependent = 3;
 
-  // Fields of a program header.
+  // Fields of a program header, after its kind.
   SegmentRights = 24 - 20 * Is64;
   SegmentFileOffset = AddressSize;
   SegmentAddress = 2 * AddressSize;
   SegmentFileSize = 4 * AddressSize;
   SegmentHeaderSize = 32 + 24 * Is64;
+  SegmentIsLoaded = 1;
+  SegmentIsProtected = $6474E552; // the part of a loaded one that is made read-only
+  RightToRun = 1;
+  RightToWrite = 2;
 
   // Fields of a section header.
   SectionFlags = 8;
@@ -152,16 +156,38 @@ end;
 
 // ---------------------------------------------------------------------------- the file
 
-// Returns the load bias of the segment that Mapping maps; 0 for a file at fixed addresses.
+// Returns how many of the rights of a segment, to run and to write, are those of Mapping.
+function RightsInCommon(Segment: PByte; const Mapping: TOsMapping): Cardinal;
+var
+  Rights: Cardinal;
+begin
+  Rights := PCardinal(Segment + SegmentRights)^;
+  Result := Ord((Rights and RightToRun <> 0) = Mapping.IsCode)
+    + Ord((Rights and RightToWrite <> 0) = Mapping.IsWritable);
+end;
+
+// Returns whether Mapping may map the segment.
+function IsMapped(Segment: PByte; const Mapping: TOsMapping): Boolean;
+begin
+  Result := ((PCardinal(Segment)^ = SegmentIsLoaded)
+    or (PCardinal(Segment)^ = SegmentIsProtected))
+    and (Mapping.FileOffset + OsGranule > WordAt(Segment + SegmentFileOffset))
+    and (Mapping.FileOffset < WordAt(Segment + SegmentFileOffset)
+    + WordAt(Segment + SegmentFileSize));
+end;
+
+// Returns the load bias of the segment that Mapping maps; 0 for a file at fixed addresses, or that
+// is not loaded. Several segments may lie in one page of the file: then the rights tell.
 function FindBias(const Elf: TElfFile; const Mapping: TOsMapping): NativeUInt;
 var
   Segment: PByte;
-  EntrySize, Index: Cardinal;
+  EntrySize, Index, Fit: Cardinal;
   Offset: NativeUInt;
 begin
   Result := 0;
-  if HalfAt(Elf.Image + TypeOffset) <> PositionIndependent then
+  if (HalfAt(Elf.Image + TypeOffset) <> PositionIndependent) or (Mapping.First = 0) then
     Exit;
+  Fit := 0;
   EntrySize := HalfAt(Elf.Image + SegmentEntryOffset);
   Offset := WordAt(Elf.Image + SegmentTableOffset);
   for Index := 1 to HalfAt(Elf.Image + CountsOffset) do
@@ -169,13 +195,12 @@ begin
     if not Holds(Elf, Offset, SegmentHeaderSize) then
       Exit;
     Segment := Elf.Image + Offset;
-    if (Mapping.FileOffset + OsGranule > WordAt(Segment + SegmentFileOffset))
-      and (Mapping.FileOffset < WordAt(Segment + SegmentFileOffset)
-      + WordAt(Segment + SegmentFileSize))
-      and ((OsGranule = OsPageSize)
-      or (Odd(PCardinal(Segment + SegmentRights)^) = Mapping.IsCode)) then // both lie in one page
+    if IsMapped(Segment, Mapping) and (RightsInCommon(Segment, Mapping) >= Fit) then
+    begin
+      Fit := RightsInCommon(Segment, Mapping);
       Result := Mapping.First - Mapping.FileOffset - WordAt(Segment + SegmentAddress)
         + WordAt(Segment + SegmentFileOffset);
+    end;
     Inc(Offset, EntrySize);
   end;
 end;

@@ -21,7 +21,8 @@ type
     procedure SetWord(Offset: Cardinal; Value: UInt64);
     procedure SetText(Offset: Cardinal; const Text: string);
     procedure SetSection(Index, Name, First, Size, Link: Cardinal);
-    procedure SetSegment;
+    procedure SetSegment(Index, Rights, First, Address: Cardinal);
+    procedure SetWhole;
     procedure AddBuildId(const Id: string);
     procedure WriteFile;
     procedure WriteDebugFile(const Id: string);
@@ -34,6 +35,7 @@ type
     procedure TearDown; override;
   published
     procedure RoutineHasItsName;
+    procedure SegmentsInOnePageAreToldApartByTheirRights;
     procedure SegmentsPastTheEndOfTheFileAreNotRead;
     procedure SectionsPastTheEndOfTheFileAreNotRead;
     procedure SectionNameThatTheFileCutsIsNoName;
@@ -58,6 +60,11 @@ const
   SectionLengthOffset = 58;
   SectionCountOffset = 60;
   NamesIndexOffset = 62;
+  SegmentTable = 64;
+  SegmentLength = 56;
+  ToRun = 1;
+  ToWrite = 2;
+  ToRead = 4;
   SectionTable = 256;
   SectionLength = 64;
   SymbolTable = 1024;
@@ -93,13 +100,25 @@ begin
   PCardinal(@Image[Entry + 40])^ := Link;
 end;
 
-// One segment: offset 0 in the file, address 0, the whole file.
-procedure TElfTests.SetSegment;
+// A loaded segment, from First in the file on.
+procedure TElfTests.SetSegment(Index, Rights, First, Address: Cardinal);
+var
+  Entry: Cardinal;
 begin
-  SetWord(SegmentsOffset, 64);
-  SetHalf(SegmentCountOffset, 1);
-  SetHalf(64 + 4, 5); // read, run
-  SetWord(64 + 32, SizeOf(Image));
+  SetWord(SegmentsOffset, SegmentTable);
+  SetHalf(SegmentCountOffset, Index + 1);
+  Entry := SegmentTable + Index * SegmentLength;
+  SetHalf(Entry, 1);
+  SetHalf(Entry + 4, Rights);
+  SetWord(Entry + 8, First);
+  SetWord(Entry + 16, Address);
+  SetWord(Entry + 32, SizeOf(Image) - First);
+end;
+
+// One segment: the whole file.
+procedure TElfTests.SetWhole;
+begin
+  SetSegment(0, ToRead or ToRun, 0, 0);
 end;
 
 // A library with one routine: sections 1 names, 2 symbols.
@@ -113,7 +132,7 @@ begin
   SetHalf(SectionLengthOffset, SectionLength);
   SetHalf(SectionCountOffset, 3);
   SetHalf(NamesIndexOffset, 1);
-  SetHalf(SegmentLengthOffset, 56);
+  SetHalf(SegmentLengthOffset, SegmentLength);
   SetText(NameTable, #0'.strtab'#0'.symtab'#0'ROUTINE'#0'.note.gnu.build-id'#0);
   SetSection(1, 1, NameTable, 44, 0);
   SetSection(2, 9, SymbolTable, 2 * SymbolLength, 1);
@@ -162,7 +181,7 @@ begin
   FileName := Loaded;
   AddBuildId('ab');
   SetSection(2, 0, SymbolTable, 2 * SymbolLength, 1);
-  SetSegment;
+  SetWhole;
 end;
 
 function TElfTests.IsReadableBehind(Place: PByte): Boolean;
@@ -239,7 +258,21 @@ end;
 
 procedure TElfTests.RoutineHasItsName;
 begin
-  SetSegment;
+  SetWhole;
+  Resolve;
+  AssertEquals('name', 'ROUTINE', Routine);
+end;
+
+// As lld lays out small files: the next segment begins in the same page of the file, at an address in
+// the next page. The file is mapped to read and run.
+procedure TElfTests.SegmentsInOnePageAreToldApartByTheirRights;
+const
+  Distance = $10000;
+begin
+  SetSegment(0, ToRead, 0, 0);
+  SetSegment(1, ToRead or ToRun, RoutineOffset, RoutineOffset + Distance);
+  SetSegment(2, ToRead or ToWrite, RoutineOffset + RoutineSize, RoutineOffset + RoutineSize + 2 * Distance);
+  SetWord(SymbolTable + SymbolLength + 8, RoutineOffset + Distance);
   Resolve;
   AssertEquals('name', 'ROUTINE', Routine);
 end;
@@ -272,7 +305,7 @@ end;
 
 procedure TElfTests.RoutineNameThatTheFileCutsIsNoName;
 begin
-  SetSegment;
+  SetWhole;
   // The names of the routines, section 3, reach to the end of the file.
   SetHalf(SectionCountOffset, 4);
   SetSection(2, 9, SymbolTable, 2 * SymbolLength, 3);
@@ -286,7 +319,7 @@ end;
 procedure TElfTests.NameOfAPlaceInDebugInformationIsNoRoutine;
 begin
   SetHalf(SymbolTable + SymbolLength + 6, 2); // of a section that is not loaded
-  SetSegment;
+  SetWhole;
   Resolve;
   AssertEquals('name', '', Routine);
 end;

@@ -105,6 +105,7 @@ begin
   Mapping.First := Code^.First;
   Mapping.Limit := Region^.Limit;
   Mapping.FileOffset := Code^.FileOffset;
+  Mapping.IsCode := Code^.IsCode;
   StrPLCopy(@Mapping.Path, Path, High(Mapping.Path));
 end;
 
