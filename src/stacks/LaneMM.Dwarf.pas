@@ -43,6 +43,9 @@ function DwarfSkipText(var Cursor: TDwarfCursor): Boolean;
 function DwarfCursorAt(const Section: TDwarfSection; Offset: NativeUInt): TDwarfCursor;
 /// Finds the unit at All, and moves All past it. Returns False if it reaches past the section.
 function DwarfNextUnit(var All, Found: TDwarfCursor): Boolean;
+/// Returns whether an address is what linkers write for code that they have dropped: no address, as
+/// GNU's, or one of the last two, as LLVM's.
+function DwarfIsDropped(Address: NativeUInt): Boolean;
 /// Returns the name at an offset of a section; nil when it has no such name.
 function DwarfNameAt(const Section: TDwarfSection; Offset: NativeUInt): PAnsiChar;
 
@@ -59,7 +62,7 @@ procedure DwarfFindPlace(var Symbol: TSymbol; const Lines: TDwarfLines; Offset,
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Text;
+  LaneMM.Text;
 
 type
   // The files or the folders of a unit.
@@ -86,6 +89,7 @@ type
     FileIndex: NativeUInt;
     Line: NativeInt;
     IsValid: Boolean;
+    IsDropped: Boolean;    // its code is not in the file: Address says nothing
   end;
 
   TReading = record
@@ -179,6 +183,11 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- rows
+
+function DwarfIsDropped(Address: NativeUInt): Boolean;
+begin
+  Result := (Address = 0) or (Address >= High(Address) - 1);
+end;
 
 function DwarfNameAt(const Section: TDwarfSection; Offset: NativeUInt): PAnsiChar;
 begin
@@ -291,17 +300,6 @@ begin
   until Index = 0;
 end;
 
-// Returns whether a path lies in a folder of C++'s standard library: c++ of gcc or of LLVM.
-function IsInLibrary(Path: PAnsiChar): Boolean;
-begin
-  Result := False;
-  while not Result and (Path <> nil) and (Path^ <> #0) do
-  begin
-    Result := TextBegins(Path, '/c++/');
-    Inc(Path);
-  end;
-end;
-
 // Returns the name of a file without its folders; nil when it is not known.
 function FileName(const Reading: TReading; Index: NativeUInt; out IsHeader: Boolean): PAnsiChar;
 var
@@ -321,7 +319,7 @@ begin
     if Folder > 0 then
       Path := NameInList(Reading, Reading.Table.Folders.First, {HasFields} False, Folder, None);
   end;
-  IsHeader := IsInLibrary(Result) or IsInLibrary(Path);
+  IsHeader := PathIsOfStandard(Result) or PathIsOfStandard(Path);
   if Result <> nil then
     Result := TextFileName(Result);
 end;
@@ -334,7 +332,8 @@ var
   First, Limit: NativeUInt;
   IsHeader: Boolean;
 begin
-  if not Reading.LastRow.IsValid or (Reading.Row.Address <= Reading.LastRow.Address) then
+  if not Reading.LastRow.IsValid or Reading.LastRow.IsDropped or Reading.Row.IsDropped
+    or (Reading.Row.Address <= Reading.LastRow.Address) then
     Exit;
   First := Reading.LastRow.Address + Reading.Bias;
   Limit := Reading.Row.Address + Reading.Bias;
@@ -418,7 +417,10 @@ begin
         StartSequence(Reading);
       end;
     SetAddress:
-      Reading.Row.Address := DwarfReadFixed(Reading.Code, Length - 1);
+      begin
+        Reading.Row.Address := DwarfReadFixed(Reading.Code, Length - 1);
+        Reading.Row.IsDropped := DwarfIsDropped(Reading.Row.Address);
+      end;
   end;
   Reading.Code.Next := Behind;
 end;

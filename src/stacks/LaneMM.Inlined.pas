@@ -99,6 +99,7 @@ type
     Cursor: TDwarfCursor;
     IsList: Boolean;      // else First and Limit are the only one
     Base: NativeUInt;
+    IsBaseDropped: Boolean; // the list gives a base whose code is not in the file
     First, Limit: NativeUInt;
   end;
 
@@ -457,6 +458,7 @@ var
 begin
   Ranges.IsList := Values[atRanges].Form <> 0;
   Ranges.Base := 0;
+  Ranges.IsBaseDropped := False;
   Result := Ranges.IsList or (Values[atLow].Form <> 0) and (Values[atHigh].Form <> 0);
   if not Result then
     Exit;
@@ -498,10 +500,13 @@ begin
   begin
     Ranges.Base := Ranges.Limit;
     Ranges.First := Ranges.Limit; // an empty range
+    Ranges.IsBaseDropped := DwarfIsDropped(Ranges.Base);
     Exit;
   end;
   Inc(Ranges.First, Ranges.Base);
   Inc(Ranges.Limit, Ranges.Base);
+  if Ranges.IsBaseDropped then
+    Ranges.Limit := Ranges.First;
 end;
 
 function IndexedAddress(const Reading: TReading; var Cursor: TDwarfCursor): NativeUInt;
@@ -535,9 +540,15 @@ begin
       begin
         Ranges.Base := Ranges.First;
         Ranges.Limit := Ranges.First; // an empty range
+        Ranges.IsBaseDropped := DwarfIsDropped(Ranges.Base);
       end;
     IndexToIndex: Ranges.Limit := IndexedAddress(Reading, Ranges.Cursor);
-    Offsets: Ranges.Limit := Ranges.Base + DwarfReadUnsigned(Ranges.Cursor);
+    Offsets:
+      begin
+        Ranges.Limit := Ranges.Base + DwarfReadUnsigned(Ranges.Cursor);
+        if Ranges.IsBaseDropped then
+          Ranges.Limit := Ranges.First;
+      end;
     AddressToAddress: Ranges.Limit := DwarfReadFixed(Ranges.Cursor, Reading.Here.AddressSize);
   else
     Ranges.Limit := Ranges.First + DwarfReadUnsigned(Ranges.Cursor);
@@ -558,7 +569,7 @@ begin
     else
       Result := NextOfList(Reading, Ranges);
   Index := Reading.Count;
-  if Result and (Ranges.First < Ranges.Limit) then
+  if Result and (Ranges.First < Ranges.Limit) and not DwarfIsDropped(Ranges.First) then
     Index := SymbolsIndexOf(Reading.Symbols^, Ranges.First + Reading.Bias);
 end;
 

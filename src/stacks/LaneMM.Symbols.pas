@@ -73,6 +73,8 @@ function SymbolIsLibrary(Symbol: PSymbol): Boolean;
 /// Returns whether the routine is a library's, and its unit has no source lines, or is a collection
 /// or a template that the program specializes: reports name the program's own instead.
 function SymbolIsFolded(Symbol: PSymbol): Boolean;
+/// Returns whether a source file lies in a folder of C++'s standard library: c++ of gcc or of LLVM.
+function PathIsOfStandard(Path: PAnsiChar): Boolean;
 /// Returns whether the routine has a name of Free Pascal, with its unit.
 function SymbolIsOfUnit(Symbol: PSymbol): Boolean;
 /// Returns whether the routine is the program's main block; a C program's `main`.
@@ -121,7 +123,6 @@ begin
   SymbolsClose(Symbols);
   Symbols := Larger;
 end;
-
 
 // ---------------------------------------------------------------------------- order
 
@@ -426,6 +427,16 @@ begin
     or TextBegins(Routine, '_ZNKSt') or TextBegins(Routine, '_ZNSa')
     or TextBegins(Routine, '_ZNSs') or TextBegins(Routine, '_ZNKSs')
     or TextBegins(Routine, '_ZN9__gnu_cxx') or TextBegins(Routine, '_ZNK9__gnu_cxx');
+end;
+
+function PathIsOfStandard(Path: PAnsiChar): Boolean;
+begin
+  Result := False;
+  while not Result and (Path <> nil) and (Path^ <> #0) do
+  begin
+    Result := TextBegins(Path, '/c++/');
+    Inc(Path);
+  end;
 end;
 
 function SymbolIsLibrary(Symbol: PSymbol): Boolean;

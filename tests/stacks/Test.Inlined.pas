@@ -25,6 +25,7 @@ type
     function Frames(Address: NativeUInt): string;
     procedure ExpectFrames(Address: NativeUInt; const Expected: string);
     procedure ExpectListOfVersion5(const Entry: string; First, Limit: NativeUInt);
+    function LineOf(Start: NativeUInt): Integer;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -32,6 +33,8 @@ type
     procedure InlinedRoutinesAreFramesInsideTheirCallers;
     procedure RangesOfVersion4AreRead;
     procedure RangeListsOfVersion5AreRead;
+    procedure RoutinesOfDroppedCodeAreNowhere;
+    procedure LinesOfDroppedCodeAreNowhere;
     procedure IndexedFormsOfVersion5AreRead;
     procedure NameComesFromAnotherUnit;
     procedure NameOfTheLinkerComesBeforeThatOfTheSource;
@@ -306,6 +309,56 @@ begin
   ExpectListOfVersion5(#6 + Address(CodeStart) + Address(CodeStart + 16) + #0, 0, 16);
   ExpectListOfVersion5(#7 + Address(CodeStart + 80) + #32#0, 80, 112);
   ExpectListOfVersion5(#9#7#0, 0, 0);
+end;
+
+// Linkers leave the debug information of routines that they drop, at addresses where no code is.
+procedure TInlinedTests.RoutinesOfDroppedCodeAreNowhere;
+const
+  Size = 2 * CodeStart;
+var
+  Origin: Cardinal;
+begin
+  Origin := UnitHead + Length(FirstEntry);
+  Sections[skRanges] := Address(High(UInt64)) + Address(0) + Address(8) + Address(Size)
+    + Address(0) + Address(0);
+  AddUnit(4, FirstEntry + #2'alpha'#0 + Inlined(Origin, 0, Size, 1, 11)
+    + Inlined(Origin, High(NativeUInt) - 1, Size, 1, 11)
+    + #4 + Number(Origin, 4) + Number(0, 4) + #1#7#0);
+  Find(skInfo, Length(Sections[skInfo]));
+  ExpectFrames(16, 'outer code.h:99');
+  ExpectListOfVersion5(#7 + Address(0) + Unsigned(Size) + #0, 0, 0);
+  ExpectListOfVersion5(#5 + Address(0) + #4#8 + Unsigned(Size) + #0, 0, 0);
+  ExpectListOfVersion5(#5 + Address(0) + #7 + Address(CodeStart + 80) + #32#0, 80, 112);
+end;
+
+// Returns the line of the first symbol, by the lines of code that begins at Start.
+function TInlinedTests.LineOf(Start: NativeUInt): Integer;
+var
+  Head: string;
+  Lines: TDwarfLines;
+begin
+  // An address, then rows of 128 bytes each, which are of line 1.
+  Head := Sections[skLines];
+  Sections[skLines] := Head + #0 + Chr(1 + SizeOf(Pointer)) + #2 + Address(Start) + #1
+    + StringOfChar(#129, 2 * CodeStart div 128) + #0#1#1;
+  PCardinal(@Sections[skLines][1])^ := Length(Sections[skLines]) - 4;
+  Lines := Default(TDwarfLines);
+  Lines.Lines := Section(skLines, Length(Sections[skLines]));
+  SymbolsOpen(Symbols, 1);
+  SymbolsAdd(Symbols, Bias + CodeStart + 5);
+  SymbolsSort(Symbols);
+  AssertTrue('a unit', DwarfFindLines(Symbols, Lines, Bias));
+  Result := Symbols.Items[0].Line;
+  SymbolsClose(Symbols);
+  Sections[skLines] := Head;
+end;
+
+procedure TInlinedTests.LinesOfDroppedCodeAreNowhere;
+begin
+  Same(1, LineOf(16), 'line');
+  Same(0, LineOf(0), 'line of dropped code, as by GNU');
+  Same(0, LineOf(High(NativeUInt)), 'line of dropped code, as by LLVM');
+  Same(0, LineOf(High(NativeUInt) - 1), 'likewise');
 end;
 
 procedure TInlinedTests.IndexedFormsOfVersion5AreRead;
