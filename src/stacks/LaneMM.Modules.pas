@@ -2,7 +2,8 @@
 //
 // Owns:       Stacks.Modules, a table that is never freed.
 // Invariants: a range in the table may be unmapped by the time it is read, with its library: only
-//             this module's own data are read directly.
+//             this module's own data are read directly. Other mapped files take no room in it: a
+//             program may map more than it has.
 // Callers:    any thread, also during an error report; takes no lock.
 unit LaneMM.Modules;
 
@@ -28,7 +29,7 @@ uses
   LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.StacksState;
 
 const
-  MostRanges = 1024;
+  MostRanges = 4096; // pages without one are never touched
 
 type
   TRange = record
@@ -46,7 +47,8 @@ type
   end;
   PRanges = ^TRanges;
 
-  // Readers use one of the two tables while an update fills the other.
+  // Readers use one of the two tables while an update fills the other: that of the number of the
+  // last update, modulo 2.
   TModules = record
     IsBusy: TAtomicWord;
     Current: TAtomicWord;
@@ -70,25 +72,6 @@ begin
   end;
 end;
 
-procedure SeeMapping(const Mapping: TOsMapping; Context: Pointer);
-var
-  Look: PLook;
-  Range: PRange;
-begin
-  Look := Context;
-  if not Mapping.IsReadable or not Mapping.IsFile or (Look^.Ranges^.Count = MostRanges) then
-    Exit;
-  Range := @Look^.Ranges^.Items[Look^.Ranges^.Count];
-  Range^.First := Mapping.First;
-  Range^.Limit := Mapping.Limit;
-  Range^.PathKey := PathKeyOf(@Mapping.Path);
-  Range^.IsCode := Mapping.IsCode;
-  Range^.IsOwn := False;
-  if (NativeUInt(@ModulesLook) >= Mapping.First) and (NativeUInt(@ModulesLook) < Mapping.Limit) then
-    Look^.OwnKey := Range^.PathKey;
-  Inc(Look^.Ranges^.Count);
-end;
-
 function HasCode(const Ranges: TRanges; PathKey: NativeUInt): Boolean;
 var
   Index: NativeInt;
@@ -99,8 +82,9 @@ begin
   Result := False;
 end;
 
-// Removes the ranges of files without code: they are no modules.
-procedure KeepModules(var Ranges: TRanges; OwnKey: NativeUInt);
+// Removes the ranges of files without code, which are no modules, but for the file OpenKey, whose
+// code may come.
+procedure KeepModules(var Ranges: TRanges; OpenKey: NativeUInt);
 var
   Index: NativeInt;
   Kept: NativeUInt;
@@ -110,13 +94,44 @@ begin
   for Index := 0 to NativeInt(Ranges.Count) - 1 do
   begin
     Range := @Ranges.Items[Index];
-    if not HasCode(Ranges, Range^.PathKey) then
+    if (Range^.PathKey <> OpenKey) and not HasCode(Ranges, Range^.PathKey) then
       Continue;
-    Range^.IsOwn := Range^.PathKey = OwnKey;
     Ranges.Items[Kept] := Range^;
     Inc(Kept);
   end;
   Ranges.Count := Kept;
+end;
+
+procedure SeeMapping(const Mapping: TOsMapping; Context: Pointer);
+var
+  Look: PLook;
+  Range: PRange;
+  PathKey: NativeUInt;
+begin
+  Look := Context;
+  if not Mapping.IsReadable or not Mapping.IsFile then
+    Exit;
+  PathKey := PathKeyOf(@Mapping.Path);
+  if Look^.Ranges^.Count = MostRanges then
+    KeepModules(Look^.Ranges^, PathKey);
+  if Look^.Ranges^.Count = MostRanges then
+    Exit;
+  Range := @Look^.Ranges^.Items[Look^.Ranges^.Count];
+  Range^.First := Mapping.First;
+  Range^.Limit := Mapping.Limit;
+  Range^.PathKey := PathKey;
+  Range^.IsCode := Mapping.IsCode;
+  if (NativeUInt(@ModulesLook) >= Mapping.First) and (NativeUInt(@ModulesLook) < Mapping.Limit) then
+    Look^.OwnKey := PathKey;
+  Inc(Look^.Ranges^.Count);
+end;
+
+procedure MarkOwn(var Ranges: TRanges; OwnKey: NativeUInt);
+var
+  Index: NativeInt;
+begin
+  for Index := 0 to NativeInt(Ranges.Count) - 1 do
+    Ranges.Items[Index].IsOwn := Ranges.Items[Index].PathKey = OwnKey;
 end;
 
 procedure ModulesLook;
@@ -130,12 +145,13 @@ begin
   // A second thread does not wait: the ranges that it finds were read a moment ago.
   if (Modules = nil) or not CompareAndSwap(Modules^.IsBusy, 0, 1) then
     Exit;
-  Next := 1 - LoadAcquire(Modules^.Current);
+  Next := LoadAcquire(Modules^.Current) + 1;
   Look.OwnKey := 0;
-  Look.Ranges := @Modules^.Looks[Next];
+  Look.Ranges := @Modules^.Looks[Next and 1];
   Look.Ranges^.Count := 0;
   OsVisitMappings(SeeMapping, @Look);
-  KeepModules(Look.Ranges^, Look.OwnKey);
+  KeepModules(Look.Ranges^, 0);
+  MarkOwn(Look.Ranges^, Look.OwnKey);
   // Release: the ranges before their publication. Pairs with FindRange.
   StoreRelease(Modules^.Current, Next);
   StoreRelease(Modules^.IsBusy, 0);
@@ -150,33 +166,47 @@ begin
     StoreRelease(Modules^.IsBusy, 0);
 end;
 
-// Copies the range that holds Address; returns whether there is one. The ranges are in the order of
-// their addresses, as the system lists them.
-function FindRange(Address: NativeUInt; out Range: TRange): Boolean;
+// FindRange in one table, which another update may overwrite meanwhile.
+function FindIn(const Ranges: TRanges; Address: NativeUInt; out Range: TRange): Boolean;
 var
-  Modules: PModules;
-  Ranges: PRanges;
   First, Limit, Count, Middle: NativeUInt;
 begin
-  Range := Default(TRange);
-  Modules := PModules(LoadAcquire(Stacks.Modules));
-  if Modules = nil then
-    Exit(False);
-  Ranges := @Modules^.Looks[LoadAcquire(Modules^.Current)];
-  Count := Ranges^.Count;
+  Count := Ranges.Count;
   First := 0;
   Limit := Count;
   while First < Limit do
   begin
     Middle := (First + Limit) div 2;
-    if Ranges^.Items[Middle].Limit <= Address then
+    if Ranges.Items[Middle].Limit <= Address then
       First := Middle + 1
     else
       Limit := Middle;
   end;
-  Result := (First < Count) and (Ranges^.Items[First].First <= Address);
-  if Result then
-    Range := Ranges^.Items[First];
+  if First < Count then
+    Range := Ranges.Items[First]
+  else
+    Range := Default(TRange);
+  Result := (Address >= Range.First) and (Address < Range.Limit);
+end;
+
+// Copies the range that holds Address; returns whether there is one. The ranges are in the order of
+// their addresses, as the system lists them. Lock-free: repeated where an update has ended.
+function FindRange(Address: NativeUInt; out Range: TRange): Boolean;
+var
+  Modules: PModules;
+  Current: NativeUInt;
+begin
+  Range := Default(TRange);
+  Modules := PModules(LoadAcquire(Stacks.Modules));
+  if Modules = nil then
+    Exit(False);
+  repeat
+    Current := LoadAcquire(Modules^.Current);
+    Result := FindIn(Modules^.Looks[Current and 1], Address, Range);
+    // The reads before the second look: the next update writes the other table, and the one after
+    // that this one, once the next is published. Pairs with ModulesLook.
+    AcquireFence;
+  until LoadAcquire(Modules^.Current) = Current;
 end;
 
 function ModulesHaveData(Address, Size: NativeUInt): Boolean;
