@@ -92,6 +92,12 @@ begin
   end;
 end;
 
+// Returns whether the instruction reads a word and stores another one at once.
+function IsExchange(Word: Cardinal): Boolean;
+begin
+  Result := Word and $3F200C00 = $38200000;
+end;
+
 procedure ReadAccess(Code: NativeUInt; Word: Cardinal; var Item: TInstruction);
 const
   PairMask = $3A000000;
@@ -100,7 +106,7 @@ const
 begin
   Item.Target := Word and 31;
   Item.Operand.Base := Word shr 5 and 31;
-  Item.IsRead := IsLoad(Word);
+  Item.IsRead := IsLoad(Word) or IsExchange(Word);
   if Item.IsRead then
     Item.Writes := RegisterBit(Item.Target);
   if Word and $3B000000 = $18000000 then
@@ -110,6 +116,8 @@ begin
     Item.Operand.Base := NoRegister;
     Item.Operand.Offset := NativeInt(Code) + Signed(Word, 5, 19) * 4;
   end
+  else if IsExchange(Word) then
+    Item.Access := 1 shl (Word shr 30)
   else if Word and $3A000000 = $38000000 then
     ReadSingle(Word, Item)
   else

@@ -30,6 +30,7 @@ const
   Rax = 0;
   Rcx = 1;
   Rdx = 2;
+  Rbx = 3;
   Rsp = 4;
   Rbp = 5;
   Rsi = 6;
@@ -319,11 +320,13 @@ end;
 // Returns the registers that an instruction with a byte of registers may change.
 function WritesOfForm(const At: TDecoder): TRegisterSet;
 const
-  ClearsLowest = $F3; // of map 2: writes the register that the prefix names
+  OfPrefix = [$F3, $F6];  // of map 2: write the register that the prefix names
+  ToGeneral = [$78, $79]; // with four bytes of prefix: write a general register
 begin
-  if (At.Map = 1) and (At.Opcode in OfVectors) then
+  if (At.Map = 1) and (At.Opcode in OfVectors)
+    and not (At.HasMask and (At.Opcode in ToGeneral)) then
     Exit(0);
-  if At.IsVector and (At.Map = 2) and (At.Opcode = ClearsLowest) then
+  if At.IsVector and (At.Map = 2) and (At.Opcode in OfPrefix) then
     Exit(High(TRegisterSet));
   Result := 0;
   if At.Mode = 3 then
@@ -355,6 +358,7 @@ begin
   if At.Map <> 0 then
     case At.Opcode of
       $80..$8F, $0B: Exit(0);
+      $A2: Exit(Implicit or 1 shl Rbx); // cpuid
       $C8..$CF: Exit(RegisterBit(Low));
     else
       Exit(Implicit or OfSystemCalls);

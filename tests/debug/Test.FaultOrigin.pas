@@ -86,7 +86,7 @@ end;
 
 const
   None = NoRegister;
-  OfCode64: array[0..28] of TExpectedCode = (
+  OfCode64: array[0..31] of TExpectedCode = (
     // mov rax, [rdi+8]; mov [rbp-8], rdi; mov rbx, rdi; lea rsi, [rbp+rcx*8+16]
     (Bytes: '488B4708'; Kind: ikLoad; Target: 0; Parts: 1 shl 7; Writes: 1; Access: 8),
     (Bytes: '48897DF8'; Kind: ikStore; Target: 7; Parts: 1 shl 5; Writes: 0; Access: 8),
@@ -123,7 +123,12 @@ const
     (Bytes: '660F7E07'; Kind: ikOther; Target: None; Parts: 1 shl 7; Writes: 1; Access: 4),
     (Bytes: '66480F6E07'; Kind: ikOther; Target: None; Parts: 1 shl 7; Writes: 0; Access: 8),
     (Bytes: 'C5FA1007'; Kind: ikOther; Target: None; Parts: 1 shl 7; Writes: 0; Access: 4),
-    (Bytes: '0FB707'; Kind: ikOther; Target: None; Parts: 1 shl 7; Writes: 1; Access: 2));
+    (Bytes: '0FB707'; Kind: ikOther; Target: None; Parts: 1 shl 7; Writes: 1; Access: 2),
+    // cpuid; mulx rax, rbx, rcx; vcvttsd2usi eax, xmm0
+    (Bytes: '0FA2'; Kind: ikOther; Target: None; Parts: 0; Writes: $CF; Access: 0),
+    (Bytes: 'C4E2E3F6C1'; Kind: ikOther; Target: None; Parts: 0; Writes: High(TRegisterSet);
+      Access: 0),
+    (Bytes: '62F17F0878C0'; Kind: ikOther; Target: None; Parts: 0; Writes: 1; Access: 0));
   OfCode32: array[0..4] of TExpectedCode = (
     // mov eax, [edx]; inc ecx; mov eax, [12345678h]; push ebx; call through [eax+4]
     (Bytes: '8B02'; Kind: ikLoad; Target: 0; Parts: 1 shl 2; Writes: 1; Access: 4),
@@ -131,7 +136,7 @@ const
     (Bytes: 'A178563412'; Kind: ikLoad; Target: 0; Parts: 0; Writes: 1; Access: 4),
     (Bytes: '53'; Kind: ikPush; Target: 3; Parts: 0; Writes: 1 shl 4; Access: 0),
     (Bytes: 'FF5004'; Kind: ikCall; Target: None; Parts: 1; Writes: $FC7; Access: 4));
-  OfA64: array[0..9] of TExpectedCode = (
+  OfA64: array[0..10] of TExpectedCode = (
     // ldr x2, [x1, 8]; str x3, [sp, 16]; mov x19, x0; add x1, x2, 16
     (Bytes: '220440F9'; Kind: ikLoad; Target: 2; Parts: 1 shl 1; Writes: 1 shl 2; Access: 8),
     (Bytes: 'E30B00F9'; Kind: ikStore; Target: 3; Parts: 1 shl 31; Writes: 0; Access: 8),
@@ -142,6 +147,8 @@ const
     (Bytes: '207862F8'; Kind: ikLoad; Target: 0; Parts: 6; Writes: 1; Access: 8),
     (Bytes: '1F0400F1'; Kind: ikOther; Target: None; Parts: 0; Writes: 0; Access: 0),
     (Bytes: '200040B9'; Kind: ikOther; Target: 0; Parts: 1 shl 1; Writes: 1; Access: 4),
+    // ldadd x1, x2, [x3]
+    (Bytes: '620021F8'; Kind: ikOther; Target: 2; Parts: 1 shl 3; Writes: 1 shl 2; Access: 8),
     // ret; br x3
     (Bytes: 'C0035FD6'; Kind: ikLeave; Target: None; Parts: 0; Writes: 0; Access: 0),
     (Bytes: '60001FD6'; Kind: ikLeave; Target: None; Parts: 1 shl 3; Writes: 0; Access: 0));
