@@ -52,10 +52,11 @@ function OwnSlot: NativeUInt; cdecl; weakexternal name 'lanemm_own_slot';
 // Where the system does not mark child processes, a fork handler of libc does. It misses children
 // that a program creates by the system call alone.
 var
-  ForkMark: array[0..1] of NativeUInt; // shared  see Process.ForkMark
+  ForkMark: array[0..2] of NativeUInt; // shared  the words of OsForkMark
 
 procedure ChildStarted; cdecl;
 begin
+  StoreRelease(ForkMark[2], 0);
   StoreRelease(ForkMark[1], 0);
   StoreRelease(ForkMark[0], 0);
 end;

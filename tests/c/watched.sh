@@ -4,7 +4,7 @@
 #   sh tests/c/watched.sh LIBRARY WATCHED MISMATCHED WANDER
 #
 # The programs are built from watched.c, mismatched.cc and wander.c, with debug information; beside
-# WATCHED lie those of inlined.cc. The last line is `N passed, N failed`.
+# WATCHED lie those of inlined.cc, and without, of without.c. The last line is `N passed, N failed`.
 set -eu
 
 case ${1-} in
@@ -15,6 +15,7 @@ library=$(realpath "$1")
 here=$(realpath "$(dirname "$0")")
 program=$(realpath "$2")
 mismatched=$(realpath "$3")
+without=$(dirname "$program")/without
 wander=$(realpath "$4")
 work=$(dirname "$program")/watched.work
 rm -rf "$work"
@@ -421,6 +422,14 @@ children_are_silent() {
   done
 }
 
+# The same where the system marks no child processes.
+reports_leaks_of_unmarked_child() {
+  code=0
+  watch_command "$1,log=logs" "$without" ENOSYS ./watched child lose || code=$?
+  [ $code -ne 77 ] || return 0 # there is no sandbox
+  [ $code -eq 0 ] && has '^Memory leaks: 2,000 blocks, 1,800,000 bytes:$'
+}
+
 reports_leaks_of_child() {
   watch "$1,log=logs" child lose && has '^Memory leaks: 2,000 blocks, 1,800,000 bytes:$' \
     && has " lose_in_child  watched.c:$(marked 'lose in child')\$"
@@ -446,6 +455,8 @@ for words in leaks leaks,stacks leaks,debug leaks,stacks,debug; do
   promise "a child without leaks reports none of its parent ($words)" children_are_silent $words
   [ $words = leaks ] || promise "a child reports the blocks that it lost ($words)" \
     reports_leaks_of_child $words
+  [ $words = leaks ] || promise "also where the system marks no child processes ($words)" \
+    reports_leaks_of_unmarked_child $words
 done
 promise 'debug finds a write behind a block' finds_damage
 promise 'debug finds a write behind one that is in use at the end, and says so' finds_damage_at_the_end
