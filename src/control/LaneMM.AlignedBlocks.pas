@@ -49,9 +49,17 @@ begin
   EraseFillNew(Result);
 end;
 
+// Returns the alignment of a debug block as a power of two; 0 for what each one has.
+function ShiftOf(Alignment: NativeUInt): Byte;
+begin
+  Result := 0;
+  if Alignment > BlockAlignment then
+    Result := FloorLog2(Alignment);
+end;
+
 function GetDebug(Alignment, Size: NativeUInt): Pointer;
 begin
-  Result := DebugGetAligned(Size, FloorLog2(Alignment));
+  Result := DebugGetAligned(Size, ShiftOf(Alignment));
   if Result = nil then
     Result := AlignedGet(Alignment, Size)
   else if IsSet(opProfile) then
@@ -64,7 +72,7 @@ begin
   if Size > NativeUInt(High(Size) - Debug.MarkBytes) then
     Dec(Size, Debug.MarkBytes); // still too many
   if GuardSampleIsOn and Debug.IsStarted then // the setting comes before it
-    Result := GuardSampleTry(Size, FloorLog2(Alignment));
+    Result := GuardSampleTry(Size, ShiftOf(Alignment));
   if Result = nil then
     Result := AlignedGetBeside(P, Alignment, Size + Debug.MarkBytes);
   EraseFillNew(Result);

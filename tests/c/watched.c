@@ -1,12 +1,13 @@
 /* What watching must find: blocks that grow, blocks of another thread that are freed, blocks that
  * are kept, each in a routine of its own. For watched.sh.
  *
- *   watched [configure | signal N | wait | damage | before | aligned | beyond | stale | zeroed | filled |
- *           twice | lose | counted | realigned | threads | fork | child HOW]
+ *   watched [configure | signal N | wait | damage | before | aligned | below | beyond | stale | zeroed |
+ *           filled | twice | lose | counted | realigned | threads | fork | child HOW]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
  * wait: waits to be ended. damage: writes behind a block. before: writes 32 bytes before one.
- * aligned: writes behind blocks with alignments, and keeps such blocks. beyond: writes farther behind
+ * aligned: writes behind blocks with alignments, and keeps such blocks. below: with alignments up to 16,
+ * which all blocks have. beyond: writes farther behind
  * one, on the next page if it ends there. stale: writes to a freed one. zeroed: writes behind a
  * block of calloc, after it has used and reserved such memory. filled: new blocks with alignments have
  * the byte 5A everywhere, also where the memory was used before. twice: frees a block twice.
@@ -119,6 +120,11 @@ __attribute__((noinline)) static void spoil(const char *mode) {
   if (strcmp(mode, "before") == 0)
     block[-32] = 1;
   free_one(block);
+  for (int log2 = 0; strcmp(mode, "below") == 0 && log2 < 5; log2++) {
+    block = keep_aligned(1 << log2);
+    block[48] = 1; /* marked: below */
+    free_one(block);
+  }
   for (int log2 = 5; strcmp(mode, "aligned") == 0 && log2 < 20; log2++) {
     block = keep_aligned(1 << log2);
     block[48] = 1;

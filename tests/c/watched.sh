@@ -225,6 +225,17 @@ finds_damage_of_aligned() {
     && [ "$(grep -A 1 'Allocated by' "$log" | grep -c ' keep_aligned  watched.c:[0-9]')" -eq 15 ]
 }
 
+# With alignments that all blocks have.
+finds_damage_below() {
+  watch debug,log=logs below && [ "$(grep -c 'Heap block overrun' "$log")" -eq 5 ] \
+    && [ "$(grep -A 1 'Allocated by' "$log" | grep -c ' keep_aligned  watched.c:[0-9]')" -eq 5 ]
+}
+finds_write_below() {
+  watch "$1,log=logs" below
+  [ $? -ne 0 ] && has 'overrun: write of 1 byte at offset 48 of a block of 48 bytes' \
+    && frame_below 'Occurred at' | grep -q " spoil  watched.c:$(marked below)\$"
+}
+
 # As counts_bytes: 40 MB each of both kinds of alignment.
 counts_bytes_of_aligned() {
   watch "profile,folded,rate=64K,log=logs$1" aligned && awk '/keep_aligned_blocks/ { sum += $NF }
@@ -463,6 +474,9 @@ promise 'debug finds a write behind one that is in use at the end, and says so' 
 promise 'debug says that a freed variable lies on the stack' finds_free_of_local
 promise 'debug finds a write 32 bytes before a block' finds_underrun
 promise 'debug finds damage of blocks with an alignment' finds_damage_of_aligned debug
+promise 'also of those whose alignment is that of all blocks, or less' finds_damage_below
+promise 'guard pages stop a write behind such a block' finds_write_below debug,guard=pages
+promise 'so do those of guard=sample' finds_write_below guard=sample:2
 promise 'debug finds it in front of guard pages, too' finds_damage_of_aligned debug,guard=pages
 promise 'guard=sample finds it, too' finds_damage_of_aligned guard=sample:2
 promise 'guard pages stop a write behind a block with an alignment' finds_write_beyond_aligned \
