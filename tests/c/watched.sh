@@ -215,6 +215,13 @@ finds_free_of_local() {
   [ $? -ne 0 ] && has 'The address is on the stack of this thread.'
 }
 
+# As without a handler of faults.
+ends_by_sent_signal() {
+  code=0
+  watch_command debug,log=logs sh -c 'kill -SEGV $$; echo alive' || code=$?
+  [ $code -eq 139 ] && [ ! -s out ] && [ -z "$(ls logs)" ]
+}
+
 finds_underrun() {
   watch debug,log=logs before && has 'Heap block underrun' && has 'Modified: 1 byte at offset -32' \
     && grep -A 1 'Allocated by' "$log" | grep -q ' keep_one  watched.c:[0-9]'
@@ -473,6 +480,7 @@ promise 'debug finds a write behind a block' finds_damage
 promise 'debug finds a write behind one that is in use at the end, and says so' finds_damage_at_the_end
 promise 'debug says that a freed variable lies on the stack' finds_free_of_local
 promise 'debug finds a write 32 bytes before a block' finds_underrun
+promise 'a signal of faults that is sent ends a program in debug mode' ends_by_sent_signal
 promise 'debug finds damage of blocks with an alignment' finds_damage_of_aligned debug
 promise 'also of those whose alignment is that of all blocks, or less' finds_damage_below
 promise 'guard pages stop a write behind such a block' finds_write_below debug,guard=pages
