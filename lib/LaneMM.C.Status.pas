@@ -36,7 +36,7 @@ uses
 type
   /// glibc's struct mallinfo2; fields without a comment are 0.
   TMallInfo2 = record
-    Arena: NativeUInt;    //< bytes of the spans of size classes, free blocks included
+    Arena: NativeUInt;    //< bytes of memory but Hblkhd, free memory included
     OrdBlks: NativeUInt;
     SmBlks: NativeUInt;
     Hblks: NativeUInt;    //< large blocks in use
@@ -64,6 +64,15 @@ type
 
 // ---------------------------------------------------------------------------- glibc's
 
+// Returns Whole - Part, at least 0: the sums are of several moments while other threads allocate.
+function Rest(Whole, Part: NativeUInt): NativeUInt;
+begin
+  Result := 0;
+  if Whole > Part then
+    Result := Whole - Part;
+end;
+
+// Of a large block its usable bytes count: its span has spare addresses, which take no memory.
 function MallInfo2: TMallInfo2; cdecl; [public, alias: 'mallinfo2'];
 var
   Status: TStatus;
@@ -71,11 +80,11 @@ begin
   LibraryStart;
   StatusRead(Status);
   FillChar(Result, SizeOf(Result), 0);
-  Result.Arena := Status.CommittedBytes - Status.Large.SpanBytes;
+  Result.Arena := Rest(Status.CommittedBytes, Status.Large.UsedBytes);
   Result.Hblks := Status.Large.BlockCount;
   Result.Hblkhd := Status.Large.UsedBytes;
   Result.UordBlks := Status.Small.UsedBytes + Status.Medium.UsedBytes;
-  Result.FordBlks := Result.Arena - Result.UordBlks;
+  Result.FordBlks := Rest(Result.Arena, Result.UordBlks);
   Result.KeepCost := Status.CachedBytes;
 end;
 

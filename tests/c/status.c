@@ -51,6 +51,20 @@ static void see(void *block, size_t usable_size, void *context) {
   visit->seen += block == visit->wanted && usable_size >= 777;
 }
 
+/* A block that grows has spare addresses behind it: what it takes and what is free are all memory. */
+static int adds_up_when_a_block_grows(void) {
+  int is_right = 1;
+  char *block = NULL;
+  for (size_t size = 1 << 20; size < 100 << 20; size += size / 2) {
+    block = (char *)realloc(block, size);
+    struct mallinfo2 info = mallinfo2();
+    is_right &= info.arena + info.hblkhd == status().committed_bytes && info.hblkhd >= size
+        && info.uordblks + info.fordblks == info.arena;
+  }
+  free(block);
+  return is_right;
+}
+
 int main(void) {
   check_use_all();
   static void *blocks[BLOCKS], *large;
@@ -98,6 +112,7 @@ int main(void) {
   visit.seen = 0;
   lanemm_visit_blocks(see, &visit);
   promise("a freed block is not visited", visit.seen == 0);
+  promise("mallinfo2 adds up while a block grows", adds_up_when_a_block_grows());
   unsigned delay = lanemm_purge_delay_ms();
   lanemm_set_purge_delay_ms(delay + 100);
   promise("the purge delay can be set", lanemm_purge_delay_ms() == delay + 100);
