@@ -17,6 +17,11 @@ interface
 uses
   LaneMM.Hooks;
 
+const
+  /// The usable size of what is no block of libc or of the malloc of the process, as far as that is
+  /// known. A block of another copy of LaneMM may have 0 bytes.
+  NoBlock = High(NativeUInt);
+
 /// Returns the routines that foreign blocks go to, as a memory manager.
 procedure ForeignManager(out Manager: TMemoryManager);
 /// Returns whether the malloc of the process is another one.
@@ -255,10 +260,10 @@ begin
     ForeignInvalid(P, icFree);
 end;
 
-// Returns 0 for what is no block, and for a block of a program that has malloc alone.
+// Returns NoBlock also for a block of a program that has malloc alone.
 function ForeignUsableSize(P: Pointer): TSize;
 begin
-  Result := 0;
+  Result := NoBlock;
   if ForeignIsForProcess then
   begin
     if @ProcessUsableSize <> @OwnUsableSize then

@@ -164,15 +164,17 @@ begin
     Result := Fail(ErrorNoMemory);
 end;
 
-// A foreign pointer of size 0 is no block.
 function UsableSizeSlow(P: Pointer): NativeUInt;
 begin
   if Process.IsDirect or not LibraryStart then
     Result := BlockUsableSize(P)
   else
     Result := Installed.MemSize(P);
-  if (Result = 0) and (P <> nil) and (ArenaSpan(P) = nil) and not ForeignIsForProcess then
+  if Result <> NoBlock then
+    Exit;
+  if not ForeignIsForProcess then
     ForeignInvalid(P, icSize);
+  Result := 0;
 end;
 
 function UsableSize(P: Pointer): NativeUInt; assembler; nostackframe;
@@ -215,7 +217,7 @@ var
   Usable: NativeUInt;
   Before: PHeap;
 begin
-  if not ForeignSize(P, Usable) or (Usable = 0) then
+  if not ForeignSize(P, Usable) or (Usable = NoBlock) then
     ForeignInvalid(P, icResize);
   Before := OsThreadHeap;
   if RegionOfHeap(Before) <> nil then

@@ -149,9 +149,31 @@ begin
   Promise('C measures, resizes and frees blocks of Pascal', IsRight);
 end;
 
+procedure BothTakeBlocksOfNoBytes;
+var
+  P: Pointer;
+  IsRight: Boolean;
+begin
+  GetMem(P, 0);
+  IsRight := CUsableSize(P) = MemSize(P);
+  P := CResize(P, 100);
+  IsRight := IsRight and (P <> nil);
+  CFree(P);
+  GetMem(P, 0);
+  CFree(P);
+  P := CGet(0, 0);
+  IsRight := IsRight and (CUsableSize(P) = MemSize(P));
+  ReallocMem(P, 100);
+  IsRight := IsRight and (P <> nil);
+  FreeMem(P);
+  FreeMem(CGet(0, 0));
+  Promise('both measure, resize and free blocks of no bytes', IsRight);
+end;
+
 begin
   PascalTakesBlocksOfC;
   CTakesBlocksOfPascal;
+  BothTakeBlocksOfNoBytes;
   CrossInThreads;
   WriteLn(PassedCount, ' passed, ', FailedCount, ' failed');
   ExitCode := Ord(FailedCount > 0);

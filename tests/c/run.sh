@@ -348,6 +348,9 @@ for settings in "" debug,event=all:halt=99 profile,rate=1K,log="$root/$out/align
   run extended "${settings%%,*}" env "LANEMM=$settings" "$out/extended"
 done
 run mixed linked "$out/Mixed"
+for settings in debug hard; do
+  run mixed $settings env "LANEMM=$settings,event=all:halt=99" "$out/Mixed"
+done
 run_moved
 run_coroutine
 run_sanitized
