@@ -20,7 +20,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena,
-  LaneMM.Aligned, LaneMM.Large, LaneMM.Purge, LaneMM.DebugState, LaneMM.Debug,
+  LaneMM.Aligned, LaneMM.Large, LaneMM.Purge, LaneMM.Limits, LaneMM.DebugState, LaneMM.Debug,
   LaneMM.Erase, LaneMM.AlignedBlocks, LaneMM.C.Malloc;
 
 const
@@ -37,16 +37,23 @@ begin
   Result := Flags and FlagZero <> 0;
 end;
 
-// Clears a new block.
-procedure Clear(P: PByte);
+// Clears a new block for Size bytes; a large one that was never touched has zeros but in its first
+// word. Returns it; nil where the system does not commit its pages again.
+function Cleared(P: PByte; Size: NativeUInt): Pointer;
 var
   Span: PSpan;
 begin
+  Result := P;
   Span := ArenaSpan(P);
-  if Process.IsDirect and (Span <> nil) and (Span^.Kind = skLarge) then
-    PurgeClear(Span)
-  else
-    EraseRange(P, UsableSize(P));
+  if not Process.IsDirect or (Span = nil) or (Span^.Kind <> skLarge) then
+    EraseRange(P, UsableSize(P))
+  else if Span^.IsZero then
+  begin
+    PBlock(P)^.Link := 0;
+    Span^.IsZero := False; // the program may leave the zeros as they are
+  end
+  else if not PurgeClear(Span) then
+    Result := LimitsRefuse(Size);
 end;
 
 function MallocX(Size: NativeUInt; Flags: LongInt): Pointer; cdecl; [public, alias: 'mallocx'];
@@ -62,7 +69,7 @@ begin
   begin
     Result := AlignedAlloc(Alignment, Size);
     if (Result <> nil) and HasZero(Flags) then
-      Clear(Result);
+      Result := Cleared(Result, Size);
   end;
 end;
 
