@@ -148,11 +148,25 @@ begin
   end;
 end;
 
-function Value(const Query: TQuery): UInt64;
+// The values from naAllocated on are sums over the heap.
+function Statistic(const Query: TQuery): UInt64;
 var
   Status: TStatus;
 begin
   StatusRead(Status);
+  case Query.Name of
+    naAllocated: Result := Status.UsedBytes;
+    naActive: Result := Status.CommittedBytes - Status.CachedBytes;
+    naResident, naMapped: Result := Status.CommittedBytes;
+    naRetained: Result := Status.ReservedBytes - Status.CommittedBytes;
+  else
+    Result := ArenaValue(Query, Status);
+  end;
+end;
+
+function Value(const Query: TQuery): UInt64;
+begin
+  Result := 0;
   case Query.Name of
     naVersion: Result := NativeUInt(PAnsiChar(ThisVersion));
     naEpoch, naBackground, naThreadCache, naArenaCount, naHasStats: Result := 1;
@@ -160,12 +174,7 @@ begin
     naArenaDirty, naArenaMuzzy, naDirty, naMuzzy: Result := Process.PurgeDelayMs;
     naPage: Result := OsPageSize;
     naQuantum: Result := BlockAlignment;
-    naAllocated: Result := Status.UsedBytes;
-    naActive: Result := Status.CommittedBytes - Status.CachedBytes;
-    naResident, naMapped: Result := Status.CommittedBytes;
-    naRetained: Result := Status.ReservedBytes - Status.CommittedBytes;
-  else
-    Result := ArenaValue(Query, Status);
+    naAllocated..High(TName): Result := Statistic(Query);
   end;
 end;
 
