@@ -5,7 +5,7 @@
 // How:        one pass over the name writes the text. A part that later parts may refer to is kept
 //             with the place where a pointer to it would put its star: int (*)(char).
 // Limits:     no expressions in template arguments but packs, no decltype; return types are left out. A name
-//             that is not understood to its end is refused.
+//             that is not understood to its end, or is nested too deep, is refused.
 // Callers:    any thread, also in an error report: uses no heap.
 // Source:     Itanium C++ ABI, section 5.1, https://itanium-cxx-abi.github.io/cxx-abi/abi.html
 unit LaneMM.Demangle;
@@ -197,7 +197,11 @@ end;
 procedure ReadLiteral(var Pass: TPass);
 begin
   if TakeBoth(Pass, '_', 'Z') then
-    ReadEncoding(Pass)
+  begin
+    NestBegin(Pass);
+    ReadEncoding(Pass);
+    NestEnd(Pass);
+  end
   else if TakeBoth(Pass, 'b', '0') then
     Add(Pass, 'false')
   else if TakeBoth(Pass, 'b', '1') then
@@ -229,6 +233,7 @@ begin
     ReadLiteral(Pass)
   else if Take(Pass, 'J') then
   begin
+    NestBegin(Pass);
     First := Pass.Length;
     while not (Sign(Pass) in [#0, 'E']) do
     begin
@@ -240,6 +245,7 @@ begin
         Keep(Pass, Pass.Packs, Member);
       TypeEnds(Pass);
     end;
+    NestEnd(Pass);
     Want(Pass, 'E');
   end
   else if TakeBoth(Pass, 'X', 's') then
@@ -490,7 +496,11 @@ begin
   if Take(Pass, 'N') then
     ReadNested(Pass)
   else if Take(Pass, 'Z') then
-    ReadLocal(Pass)
+  begin
+    NestBegin(Pass);
+    ReadLocal(Pass);
+    NestEnd(Pass);
+  end
   else
   begin
     IsKept := (Sign(Pass) = 'S') and (Pass.Next[1] <> 't');

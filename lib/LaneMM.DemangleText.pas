@@ -41,6 +41,7 @@ type
     Next: PAnsiChar;       //< the rest of the name
     HasFailed: Boolean;    //< the name is not understood
     Depth: Cardinal;       //< types around the one that is read
+    Nested: Cardinal;      //< routines and packs around the one that is read
     Length: Cardinal;      //< characters in Out
     KeptLength: Cardinal;  //< characters in Kept
     Hole: Cardinal;        //< of the type that was written last, see TPart, from the start of Out
@@ -69,6 +70,10 @@ function PassOpen(Name: PAnsiChar): PPass;
 procedure PassClose(Pass: PPass);
 /// Makes the pass fail.
 procedure Fail(var Pass: TPass);
+/// Begins a routine or a pack inside others; fails inside of too many: the stack may be small.
+procedure NestBegin(var Pass: TPass);
+/// Ends it.
+procedure NestEnd(var Pass: TPass); inline;
 /// Returns the next character of the name; #0 at its end and after a failure.
 function Sign(const Pass: TPass): AnsiChar; inline;
 /// Passes the next character if it is Wanted; returns whether it was.
@@ -126,6 +131,20 @@ end;
 procedure Fail(var Pass: TPass);
 begin
   Pass.HasFailed := True;
+end;
+
+procedure NestBegin(var Pass: TPass);
+const
+  MostNested = 64;
+begin
+  Inc(Pass.Nested);
+  if Pass.Nested > MostNested then
+    Fail(Pass);
+end;
+
+procedure NestEnd(var Pass: TPass);
+begin
+  Dec(Pass.Nested);
 end;
 
 function Sign(const Pass: TPass): AnsiChar;

@@ -15,13 +15,14 @@ type
     procedure LongNamesOfTheStandardLibraryAreRead;
     procedure OtherNamesStayAsTheyAre;
     procedure NoPartOfANameIsRead;
+    procedure NamesNestedTooDeepStayAsTheyAre;
     procedure ReportsOfAProgramWithTheUnitHaveTheNames;
   end;
 
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Text, LaneMM.Symbols, LaneMM.Demangle;
+  SysUtils, StrUtils, testregistry, LaneMM.Text, LaneMM.Symbols, LaneMM.Demangle;
 
 const
   Names: array[0..40, 0..1] of string = (
@@ -141,6 +142,18 @@ begin
       Part := Demangled(Copy(Names[Index, 0], 1, Length_));
       AssertTrue(Part, Length(Part) <= Length(Names[Index, 1]) + 20);
     end;
+end;
+
+// With the stack of a thread; of an executable file that was made for that.
+procedure TDemangleTests.NamesNestedTooDeepStayAsTheyAre;
+const
+  Count = 300000;
+begin
+  AssertEquals('-', Demangled('_Z' + StringOfChar('Z', Count)));
+  AssertEquals('-', Demangled('_Z' + DupeString('Z1fvE', Count)));
+  AssertEquals('-', Demangled('_Z1fI' + StringOfChar('J', Count)));
+  AssertEquals('-', Demangled('_Z' + DupeString('1fIL_Z', Count)));
+  AssertEquals('f()::g()::h()', Demangled('_ZZZ1fvE1gvE1hv'));
 end;
 
 // The unit is in the uses clause of this program.
