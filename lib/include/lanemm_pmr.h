@@ -38,20 +38,20 @@ inline void free_kept(void *first) {
   }
 }
 
-inline pthread_key_t kept_key() {
-  static const pthread_key_t key = [] {
-    pthread_key_t made;
-    return pthread_key_create(&made, free_kept) == 0 ? made : static_cast<pthread_key_t>(-1);
-  }();
-  return key;
+/* The key of the regions that a thread has kept; null where none is left. */
+inline const pthread_key_t *kept_key() {
+  static pthread_key_t key;
+  static const bool is_made = pthread_key_create(&key, free_kept) == 0;
+  return is_made ? &key : nullptr;
 }
 
 /* Frees the regions that the thread has kept, unless it handles an exception. */
 inline void free_kept_if_quiet() {
-  void *first = pthread_getspecific(kept_key());
+  const pthread_key_t *key = kept_key();
+  void *first = key == nullptr ? nullptr : pthread_getspecific(*key);
   if (first == nullptr || std::uncaught_exceptions() > 0 || std::current_exception() != nullptr)
     return;
-  pthread_setspecific(kept_key(), nullptr);
+  pthread_setspecific(*key, nullptr);
   free_kept(first);
 }
 
@@ -61,13 +61,14 @@ inline void end_region(lanemm_region region) {
     lanemm_region_free(region);
     return;
   }
-  /* No block of a scope that the thread may be in. Without memory the region stays for ever. */
+  /* No block of a scope that the thread may be in. Without memory, or a key, the region stays for
+   * ever. */
   static const lanemm_region outside = lanemm_region_create("regions that exceptions left", 0);
-  void *block = lanemm_region_malloc(outside, sizeof(kept_region));
+  const pthread_key_t *key = kept_key();
+  void *block = key == nullptr ? nullptr : lanemm_region_malloc(outside, sizeof(kept_region));
   if (block != nullptr)
-    pthread_setspecific(
-        kept_key(), new (block) kept_region{
-                        static_cast<kept_region *>(pthread_getspecific(kept_key())), region});
+    pthread_setspecific(*key, new (block) kept_region{
+                                  static_cast<kept_region *>(pthread_getspecific(*key)), region});
 }
 
 }  // namespace detail
