@@ -11,7 +11,8 @@
 //             that fork at once in any order.
 // Callers:    BackgroundApply, BackgroundStart: any thread that may wait for a fork. BackgroundEnd:
 //             one thread. The fork handlers: libc.
-// Progress:   a fork waits for the thread, 100 ms at most, and for forks of other threads.
+// Progress:   a fork waits for the thread, 100 ms at most, and for forks of other threads. In the
+//             handler of a signal that has interrupted the thread with the lock none waits for it.
 unit LaneMM.C.Background;
 
 {$I ../src/LaneMM.inc}
@@ -21,8 +22,9 @@ interface
 /// Returns whether this code stays: in liblanemm.so and in a program, not in a library that may be
 /// unloaded.
 function BackgroundStays: Boolean;
-/// Starts or ends the thread as the setting says. An ordinary call.
-procedure BackgroundApply;
+/// Starts or ends the thread as the setting says. An ordinary call. False, and nothing done, in the
+/// handler of a signal that has interrupted such a call or a fork of its thread.
+function BackgroundApply: Boolean;
 /// Starts the thread as if the setting said so; returns whether there is one.
 function BackgroundStart: Boolean;
 /// Ends the thread, at the end of the program.
@@ -32,7 +34,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.Purge,
-  LaneMM.SettingsState, LaneMM.C.Handlers;
+  LaneMM.SettingsState, LaneMM.Watch, LaneMM.C.Handlers;
 
 const
   SetMask = 2;
@@ -42,7 +44,9 @@ type
   TSignalSet = array[0..15] of UInt64;
 
   TBackground = record
-    Lock: TLock;           // no other lock of LaneMM's is held where it is taken
+    Taker: TAtomicWord;    // the lock, see WatchTake; no other one of LaneMM's is held where it
+                           // is taken
+    ForksInside: Boolean;  // a handler of a signal forks that has interrupted the thread with it
     Thread: NativeUInt;    // libc's number of the thread; 0: none, or it was joined
     IsOn: TAtomicWord;     // 1: there is a thread, or was when the process forked
     HasEnded: TAtomicWord; // 1: it can be joined without a wait
@@ -143,23 +147,29 @@ end;
 
 procedure BeforeFork; cdecl;
 begin
-  LockEnter(Background.Lock);
-  if LoadAcquire(Background.IsOn) = 1 then
+  Background.ForksInside := not WatchTake(Background.Taker);
+  if not Background.ForksInside and (LoadAcquire(Background.IsOn) = 1) then
     Finish;
 end;
 
 procedure AfterFork; cdecl;
 begin
+  if Background.ForksInside then
+  begin
+    Background.ForksInside := False;
+    Exit;
+  end;
   if (LoadAcquire(Background.IsOn) = 1) and (OsThreadId <> Process.PurgeThread)
     and not PurgeRecall then
     Start;
-  LockLeave(Background.Lock);
+  WatchLeave(Background.Taker);
 end;
 
 // The thread that forked is the only one. The engine recovers before another one starts.
 procedure ChildStarted; cdecl;
 begin
-  LockReset(Background.Lock);
+  WatchLeave(Background.Taker);
+  Background.ForksInside := False;
   Background.Thread := 0;
   if LoadAcquire(Background.IsOn) = 0 then
     Exit;
@@ -194,18 +204,21 @@ begin
     PurgeWake; // a thread that rests may have work by the new settings
 end;
 
-procedure BackgroundApply;
+function BackgroundApply: Boolean;
 begin
-  LockEnter(Background.Lock);
+  if not IsSet(opBackground) and (LoadAcquire(Background.IsOn) = 0) then
+    Exit(True);
+  Result := WatchTake(Background.Taker);
+  if not Result then
+    Exit;
   Apply;
-  LockLeave(Background.Lock);
+  WatchLeave(Background.Taker);
 end;
 
 function BackgroundStart: Boolean;
 begin
   Settings.Values[opBackground] := 1;
-  BackgroundApply;
-  Result := LoadAcquire(Background.IsOn) = 1;
+  Result := BackgroundApply and (LoadAcquire(Background.IsOn) = 1);
 end;
 
 end.

@@ -17,7 +17,8 @@ interface
 
 /// Starts the allocator unless it runs; returns whether it runs.
 function LibraryStart: Boolean; cdecl;
-/// Changes settings as the variable LANEMM does; returns whether all words were known.
+/// Changes settings as the variable LANEMM does; returns whether all words were known, and all of
+/// them apply: not in the handler of a signal that has interrupted such a change.
 function LibraryConfigure(Words: PAnsiChar): Boolean;
 
 implementation
@@ -149,11 +150,13 @@ end;
 
 function LibraryConfigure(Words: PAnsiChar): Boolean;
 begin
-  Result := LibraryStart and ((Words = nil) or SettingsRead(Words, 'lanemm_configure'));
-  if not Process.IsStarted then
-    Exit;
-  WatchApply;
-  BackgroundApply;
+  if not LibraryStart then
+    Exit(False);
+  if Words = nil then
+    Words := '';
+  Result := WatchChange(Words, 'lanemm_configure');
+  if not BackgroundApply then
+    Result := False;
 end;
 
 // ---------------------------------------------------------------------------- start

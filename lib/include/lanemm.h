@@ -73,7 +73,10 @@ void lanemm_visit_blocks(void (*visitor)(void *block, size_t usable_size, void *
 
 /* Changes settings: words and key=value, separated by commas, as in the environment variable
  * LANEMM, for example "contention,growth"; "WORD=0" cancels a word. If a word is unknown, returns 0
- * and prints a line to stderr; the others still apply. NULL, as of getenv, changes nothing. */
+ * and prints a line to stderr; the others still apply. NULL, as of getenv, changes nothing. In the
+ * handler of a signal that has interrupted such a call of the same thread it returns 0 after 0.1 s,
+ * prints a line, and changes nothing; where that has interrupted a fork while `background` is set,
+ * it changes all but this. */
 int lanemm_configure(const char *words);
 
 /* Writes the event log and the profiles now; they are also written at the end of the program.

@@ -5,8 +5,8 @@
 //             Observe.GrowthBehind, FillBehind; Control; the exit code, where `debug:exit` sets it.
 // Invariants: entries are replaced only while they are LaneMM's: another manager installed in front
 //             of LaneMM stays.
-// Callers:    WatchApply: any thread that holds no lock. WatchWrite: any thread, also in a signal
-//             handler. WatchEnd: the end of the program.
+// Callers:    WatchApply, WatchChange: any thread that holds no lock. WatchWrite: any thread, also
+//             in a signal handler. WatchEnd: the end of the program.
 unit LaneMM.Watch;
 
 {$I ../LaneMM.inc}
@@ -19,8 +19,12 @@ uses
 /// Confines the engine to few system calls if the settings want that. Once, before the first block.
 procedure WatchConfine;
 /// Applies Settings and Debug.Depth, once the engine is started. A feature that finds no memory is
-/// switched off again.
-procedure WatchApply;
+/// switched off again. False, and nothing applied, in the handler of a signal that has interrupted
+/// such a call of its thread.
+function WatchApply: Boolean;
+/// Reads settings, as SettingsRead, and applies them. False, too, in such a handler: nothing
+/// changes, and a line says so.
+function WatchChange(Words: PAnsiChar; const Source: ShortString): Boolean;
 /// Returns True while LaneMM's routines are the memory manager; False while another manager is
 /// installed, also one that passes calls on to them.
 function WatchIsInstalled: Boolean;
@@ -31,6 +35,12 @@ function WatchDebugIsActive: Boolean;
 function WatchCheckpoint: NativeUInt;
 /// Sets up debug mode for single blocks; False without memory.
 function WatchDebugStart: Boolean;
+/// Takes the lock Taker, 0 while it is free, for the calling thread, and waits for another one that
+/// has it, looking once each millisecond. False in the handler of a signal that has interrupted the
+/// thread which has it.
+function WatchTake(var Taker: TAtomicWord): Boolean;
+/// Releases it.
+procedure WatchLeave(var Taker: TAtomicWord);
 /// Returns whether the lock becomes free, looking once each millisecond: a thread that a signal
 /// handler has interrupted may hold it. Takes it not.
 function WatchBecomesFree(var Lock: TLock; Rounds: Cardinal): Boolean;
@@ -65,24 +75,72 @@ uses
 type
   // The state that the room shares.
   TControl = record
-    Lock: TLock;             //< shared  guards WatchApply; rank: before all others
+    Taker: TAtomicWord;      //< shared  the lock of WatchApply, before all others: see WatchTake
     EndSignals: TAtomicWord; //< shared  1: the handlers of signals that end the program are set
-    HasApplied: Boolean;     //< lock Control  settings were applied before
-    HasNotes: Boolean;       //< lock Control  `stacks` is on
+    HasApplied: Boolean;     //< lock Taker  settings were applied before
+    HasNotes: Boolean;       //< lock Taker  `stacks` is on
     NextExit: Pointer;       //< const   the exit procedure that was set before LaneMM's
     Entries: TMemoryManager; //< racy    the entries that were installed last; GetMem nil: those of
-                             //  LaneMM.Engine. Written under Lock
+                             //  LaneMM.Engine. Written under Taker
     Changes: TAtomicWord;    //< shared  raised before and after the entries change: odd meanwhile
   end;
 
 var
   Control: TControl;
 
+// ---------------------------------------------------------------------------- one at a time
+
+const
+  // Stands for the thread that applies the first settings, while LaneMM starts: it has no heap yet.
+  AtStart = High(TAtomicWord);
+
+// Returns what stands for the calling thread: its heap, or its number.
+function OwnMark: TAtomicWord;
+begin
+  if not Control.HasApplied then
+    Exit(AtStart);
+  Result := TAtomicWord(ThreadHeap);
+  if Result = 0 then
+    Result := OsThreadId;
+end;
+
+// A thread of LaneMM's own has the mark of the main thread where there is no thread library: so it
+// waits for it, too, but a bounded time.
+function WatchTake(var Taker: TAtomicWord): Boolean;
+const
+  PatienceMs = 100;
+var
+  Own, Other, Pause: TAtomicWord;
+  Left: Cardinal;
+begin
+  LockRecover;
+  Own := OwnMark;
+  Pause := 0;
+  Left := PatienceMs;
+  // Full barrier: what the last thread wrote that had it. Pairs with WatchLeave.
+  while not CompareAndSwap(Taker, 0, Own) do
+  begin
+    Other := LoadAcquire(Taker);
+    if (Other = Own) or (Other = AtStart) then
+      Dec(Left);
+    if Left = 0 then
+      Exit(False);
+    OsWaitMs(Pause, 0, 1);
+  end;
+  Result := True;
+end;
+
+procedure WatchLeave(var Taker: TAtomicWord);
+begin
+  // Release: all that this thread wrote. Pairs with WatchTake.
+  StoreRelease(Taker, 0);
+end;
+
 // ---------------------------------------------------------------------------- signals
 
 function WatchIsQuiet: Boolean;
 begin
-  Result := (LoadAcquire(Control.Lock.State) = 0) and (LoadAcquire(Settings.Readers) = 0);
+  Result := (LoadAcquire(Control.Taker) = 0) and (LoadAcquire(Settings.Readers) = 0);
 end;
 
 // Context is the result of WatchWrite.
@@ -389,7 +447,7 @@ begin
   DebugRecover(IsTorn);
   CountingForget;
   StoreRelease(Report.DamageCount, 0);
-  LockReset(Control.Lock);
+  WatchLeave(Control.Taker);
   ApplyAlignment(IsTorn);
   LeaksForget;
 end;
@@ -507,15 +565,34 @@ begin
   TimedReportsApply;
 end;
 
-procedure WatchApply;
+// Applies the settings, and releases Taker, which the calling thread has.
+procedure ApplyAndLeave;
 begin
-  if not Process.IsStarted then
-    Exit;
-  LockEnter(Control.Lock); // the starts of the rooms find one thread at a time
   Apply;
-  LockLeave(Control.Lock);
+  WatchLeave(Control.Taker);
   if Debug.IsStarted then
     DebugApply;
+end;
+
+function WatchApply: Boolean;
+begin
+  // The starts of the rooms find one thread at a time.
+  Result := Process.IsStarted and WatchTake(Control.Taker);
+  if Result then
+    ApplyAndLeave;
+end;
+
+function WatchChange(Words: PAnsiChar; const Source: ShortString): Boolean;
+const
+  NotDone: ShortString = ': not done, the handler of a signal has interrupted such a call';
+begin
+  if not WatchTake(Control.Taker) then
+  begin
+    ReportSayLine(Source + NotDone);
+    Exit(False);
+  end;
+  Result := SettingsRead(Words, Source);
+  ApplyAndLeave;
 end;
 
 function WatchCheckpoint: NativeUInt;
@@ -534,9 +611,11 @@ function WatchDebugStart: Boolean;
 begin
   if Debug.IsStarted then
     Exit(True);
-  LockEnter(Control.Lock); // DebugStart finds one thread at a time
-  Result := Process.IsStarted and DebugStart;
-  LockLeave(Control.Lock);
+  Result := Process.IsStarted and WatchTake(Control.Taker); // DebugStart finds one at a time
+  if not Result then
+    Exit;
+  Result := DebugStart;
+  WatchLeave(Control.Taker);
 end;
 
 // An exit procedure of the program: it runs before cmem and the like are finalized and install the

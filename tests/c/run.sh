@@ -87,7 +87,7 @@ build() {
   for program in $programs hardened without confined background coroutine spaces own foreign handled; do
     compile "$program" "$program.c"
   done
-  for program in status pressure regions checkpoints counts extended; do
+  for program in status pressure regions checkpoints counts extended interrupted; do
     compile_linked "$program" "$program.c"
   done
   for library in plugin keyed clock; do
@@ -328,6 +328,7 @@ for settings in "" debug; do
 done
 run_unloads
 run status linked "$out/status"
+run interrupted linked env "LANEMM=log=$root/$out/alignments.logs" "$out/interrupted"
 run regions linked "$out/regions"
 for settings in hard,mixes erase=free profile,rate=1K,log="$root/$out/alignments.logs"; do
   run regions "${settings%%,*}" env "LANEMM=$settings" "$out/regions"
