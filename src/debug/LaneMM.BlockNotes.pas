@@ -274,7 +274,7 @@ begin
     Exit;
   Place := NoteIn(Notes, Index);
   Block.Number := NativeUInt(UInt64(Place^.HighNumber) shl 32 or Place^.Number);
-  if Place^.Slack < Block.UsableSize then
+  if Place^.Slack <= Block.UsableSize then
     Block.RequestedSize := NativeUInt(Block.UsableSize - Place^.Slack);
   Block.Thread := Place^.Thread;
   Block.Stack := Place^.Stack;
@@ -298,30 +298,33 @@ begin
       BacktraceMark(NoteIn(Notes, Index)^.Stack);
 end;
 
-// Marks the records of debug blocks. They are read by the system: another thread may release them.
-procedure MarkRecords(Span: PSpan);
+// Marks the first Count records of debug blocks. They are read by the system: another thread may
+// release them.
+procedure MarkRecords(Span: PSpan; Count: Cardinal);
 const
   Portion = OsPageSize div SizeOf(TDebugBlock); // the first page of any span can be read
 var
   Blocks: array[0..Portion - 1] of TDebugBlock;
   Index: Cardinal;
 begin
-  for Index := 0 to DebugBlockCount(Span) - 1 do
+  Index := 0;
+  while Index < Count do
   begin
     if (Index mod Portion = 0)
       and not OsRead(NativeUInt(DebugBlockAt(Span, Index)), @Blocks, SizeOf(Blocks)) then
       Exit; // it was released
     BacktraceMark(Blocks[Index mod Portion].AllocStack);
     BacktraceMark(Blocks[Index mod Portion].FreeStack);
+    Inc(Index);
   end;
 end;
 
 procedure MarkSpan(Span: PSpan; Context: Pointer);
 begin
-  if Span^.Kind <> skDebug then
-    MarkNotes(Span)
-  else if DebugBlockCount(Span) > 0 then
-    MarkRecords(Span);
+  if Span^.Kind = skDebug then
+    MarkRecords(Span, DebugBlockCount(Span))
+  else
+    MarkNotes(Span);
 end;
 
 procedure NotesMarkUsed;

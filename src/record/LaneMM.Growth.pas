@@ -116,6 +116,7 @@ begin
   if CompareAndSwap(Entry^.Block, NativeUInt(P), Busy) then
   begin
     Flush(Entry);
+    Entry^.UsableSize := 0; // nil, which the entry then has, is resized by the slow path
     StoreRelease(Entry^.Block, 0);
   end;
 end;

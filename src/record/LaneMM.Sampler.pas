@@ -95,6 +95,11 @@ var
   Next: NativeUInt;
 begin
   AcquireFence; // see SetEntries of LaneMM.Watch
+  if Heap^.Region <> nil then // with 32 bits, a scope may allocate as much as RegionEnter allows
+  begin
+    Heap^.SampleIn := High(Heap^.SampleIn);
+    Exit(False);
+  end;
   if WindowPasses(Heap, Size) then
     Exit(False);
   IsFirst := Heap^.SampleSeed = 0;

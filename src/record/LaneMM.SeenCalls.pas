@@ -76,7 +76,7 @@ var
   IsCounted: Boolean;
 begin
   AcquireFence; // likewise
-  if (P = nil) or (Size = 0) then
+  if P = nil then
     Exit(Calls.FreeMemSize(P, Size));
   Usable := 0;
   IsCounted := CountingIsOn;

@@ -157,7 +157,7 @@ end;
 
 procedure TBlockNotesTests.SizeIsTheOneThatWasRequested;
 var
-  P, Before: Pointer;
+  P, Before, Empty: Pointer;
 begin
   P := GetHere(100);
   Before := P;
@@ -166,6 +166,9 @@ begin
   ReallocMem(P, 101);
   AssertTrue('in place', P = Before);
   Same(101, Info(P).RequestedSize, 'resized in place');
+  GetMem(Empty, 0);
+  Same(0, Info(Empty).RequestedSize, 'of no bytes');
+  FreeMem(Empty);
   ReallocMem(P, 40001);
   Same(40001, Info(P).RequestedSize, 'moved');
   FreeMem(P);

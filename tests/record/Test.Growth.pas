@@ -24,6 +24,7 @@ type
   published
     procedure ReportMeanwhileCountsEachCallOnce;
     procedure BlockInThePlaceOfAFreedOneIsCounted;
+    procedure NilInThePlaceOfAFreedBlockIsNotCounted;
   end;
 
 implementation
@@ -133,6 +134,41 @@ begin
     end;
   end;
   Same(Rounds * CallsPerBlock, Counted, 'calls');
+end;
+
+// Nil has the first entry of the table, as one block of some thousand.
+procedure TGrowthTests.NilInThePlaceOfAFreedBlockIsNotCounted;
+const
+  Size = 600;
+  Entries = 4096;
+var
+  Blocks: array[0..2 * Entries] of Pointer;
+  P, Q: Pointer;
+  Before: Int64;
+  Index: Integer;
+begin
+  P := nil;
+  for Index := 0 to High(Blocks) do
+  begin
+    Blocks[Index] := GetMem(Size);
+    if (NativeUInt(Blocks[Index]) shr 4 xor NativeUInt(Blocks[Index]) shr 16) mod Entries = 0 then
+      P := Blocks[Index];
+  end;
+  if P <> nil then
+  begin
+    Manager.ReallocMem(P, Size + 1); // in place: it enters the table
+    Before := Counted;
+    Q := P;
+    Manager.FreeMem(Q);
+    Q := nil;
+    Manager.ReallocMem(Q, Size + 2);
+    Same(Before, Counted, 'calls');
+    FreeMem(Q);
+  end;
+  for Index := 0 to High(Blocks) do
+    if Blocks[Index] <> P then
+      FreeMem(Blocks[Index]);
+  AssertTrue('a block with the first entry', P <> nil);
 end;
 
 initialization

@@ -43,6 +43,7 @@ type
     procedure ThreadGoesOnWhileTheLockOfAnotherHeapIsKept;
     procedure ThreadGoesOnWhileTheLockOfTheAbandonedHeapIsKept;
     procedure SamplesDoNotWaitForTheirLock;
+    procedure BlocksOfARegionAreNotSampled;
     procedure SamplesWithoutTheirLockCountAsAllocated;
     procedure DebugBlocksAreInTheProfileWhileTheyAreInUse;
     procedure SampledLargeBlockOfZerosIsNotTouched;
@@ -56,8 +57,8 @@ implementation
 
 uses
   SysUtils, {$ifdef LINUX} BaseUnix, Forking, {$endif} testregistry, LaneMM, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
-  LaneMM.Arena, LaneMM.ObserveState, LaneMM.ProfileData, LaneMM.CallSites, LaneMM.Samples,
-  LaneMM.Sampler;
+  LaneMM.Arena, LaneMM.Walk, LaneMM.ObserveState, LaneMM.ProfileData, LaneMM.CallSites,
+  LaneMM.Samples, LaneMM.Sampler;
 
 procedure TLockProfileTests.SetUp;
 const
@@ -243,6 +244,25 @@ begin
   AssertFalse('sampled while the lock is kept', IsSampled);
   InThread(GetSampled);
   AssertTrue('sampled afterwards', IsSampled);
+end;
+
+// With addresses of 32 bits, a long scope may allocate as much as is left to the next sample.
+procedure TLockProfileTests.BlocksOfARegionAreNotSampled;
+var
+  Region: TLaneMM_Region;
+  Block: Pointer;
+  IsInside: Boolean;
+begin
+  AssertTrue('room', SitesStart and SamplerStart);
+  Region := LaneMM_RegionCreate('sampled', 0);
+  LaneMM_RegionEnter(Region);
+  OsThreadHeap^.SampleIn := -1;
+  Block := SamplerGet(100);
+  IsInside := RegionOfBlock(Block) <> nil;
+  AtLeast(1, OsThreadHeap^.SampleIn, 'bytes to the next sample');
+  LaneMM_RegionLeave;
+  LaneMM_RegionFree(Region);
+  AssertTrue('in the region', IsInside);
 end;
 
 // Bytes of sampled blocks that are in use.

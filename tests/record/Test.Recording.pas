@@ -28,6 +28,7 @@ type
     procedure TearDown; override;
   published
     procedure EachCallIsInTheFile;
+    procedure FreeWithoutASizeIsInTheFile;
     procedure CallsOfOtherThreadsAreTheirs;
     procedure NothingIsRecordedAfterTheEnd;
   end;
@@ -133,6 +134,15 @@ begin
   Blocks[3] := nil;
   AssertEquals('events', 'thread new0/100 zero1/50 aligned2:6/1000 moving0 moved/5000 free free2 free1 end',
     Events);
+end;
+
+procedure TRecordingTests.FreeWithoutASizeIsInTheFile;
+begin
+  Start;
+  GetMem(Blocks[0], 100);
+  FreeMem(Blocks[0], 0);
+  Stop;
+  AssertEquals('events', 'thread new0/100 free0 end', Events);
 end;
 
 procedure TRecordingTests.UseOne;
