@@ -146,6 +146,7 @@ type
                                 //  one still serves
     GuardReaders: TAtomicWord;  //< shared  open calls of GuardPagesHold
     GuardChanges: TAtomicWord;  //< shared  threads in GuardPagesForbid
+    Threads: TAtomicWord;       //< shared  first of all TDebugThread records, which stay; 0: none
     LastNumber: TAtomicWord;    //< shared  allocation numbers reserved by threads so far
     UnusedNumbers: TAtomicWord; //< shared  those of them that were given up
     FirstNumber: PNativeUInt;   //< const   the first number of this process: 1; in a child after

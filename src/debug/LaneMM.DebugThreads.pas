@@ -1,9 +1,10 @@
 /// The data of a thread in debug mode.
 //
 // Owns:       THeap.DebugThread and the TDebugThread at it, which stays with the THeap: the next
-//             thread that uses this THeap continues with it. Debug.LastNumber.
+//             thread that uses this THeap continues with it, also if the THeap served a region in
+//             between. Debug.Threads, LastNumber.
 // Invariants: a thread whose Inside is not 0 takes Debug.Lock no second time, and leaves its Blocks
-//             as they are: a handler of a signal has interrupted a call.
+//             and Stacks as they are: a handler of a signal has interrupted a call.
 // Callers:    the thread itself. Thread may be nil: the thread has no such record.
 unit LaneMM.DebugThreads;
 
@@ -28,7 +29,10 @@ type
   /// The record of a thread; all zero at first.
   TDebugThread = record
     Blocks: TDebugCache;      //< owner   free and freed blocks
-    Inside: NativeUInt;       //< owner   open calls that change Blocks or have Debug.Lock
+    Inside: NativeUInt;       //< owner   open calls that change Blocks or Stacks, or have
+                              //  Debug.Lock
+    Heap: PHeap;              //< const   the heap of its threads outside of regions
+    NextThread: PDebugThread; //< const   next in Debug.Threads
     Stacks: TUnwindCache;     //< owner   frames of earlier unwinds
     NextNumber: NativeUInt;   //< owner   number of its next allocation
     NumberLimit: NativeUInt;  //< owner   end of its reserved numbers
@@ -50,7 +54,7 @@ var
 function DebugThread: PDebugThread; inline;
 /// DebugThread where OsThreadHeap has no such record.
 function DebugThreadSlow: PDebugThread;
-/// Begins a call that changes Blocks, or takes Debug.Lock.
+/// Begins a call that changes Blocks or Stacks, or takes Debug.Lock.
 procedure DebugThreadEnter(Thread: PDebugThread); inline;
 /// Ends it.
 procedure DebugThreadLeave(Thread: PDebugThread); inline;
@@ -66,7 +70,8 @@ function DebugLockMayBeOwn: Boolean;
 /// pointer Frame; 0 when it cannot be kept in the table. Heap is OsThreadHeap after DebugThread.
 function DebugStack(Heap: PHeap; Thread: PDebugThread; Frame: NativeUInt): Cardinal; inline;
 /// DebugStack where no path of Thread leads to the backtrace, the notes of the thread do not have
-/// the bounds of the stack, the table was swept, or the program takes backtraces itself.
+/// the bounds of the stack, the table was swept, or the program takes backtraces itself. Inside of
+/// a call it leaves Thread's cache of unwinds alone.
 function DebugStackSlow(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
 /// Returns the system's number of the thread. Heap as for DebugStack.
 function DebugThreadId(Heap: PHeap; Thread: PDebugThread): Cardinal; inline;
@@ -100,6 +105,8 @@ function DebugIsUnusedChild: Boolean;
 /// Returns True if the block with this number, or without one, was allocated before the fork that
 /// made this process.
 function DebugIsInherited(Number: NativeUInt): Boolean;
+/// DebugIsInherited for the number of a debug block: each of these has one in any mode.
+function DebugBlockIsInherited(Number: NativeUInt): Boolean;
 
 /// Empties the caches of all threads but the calling one, in a child process that has no other: the
 /// copies may be torn. Their blocks stay freed.
@@ -108,11 +115,15 @@ procedure DebugThreadsForget;
 implementation
 
 uses
-  LaneMM.Lock, LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.Unwind;
+  LaneMM.Lock, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.SettingsState, LaneMM.BacktraceTable,
+  LaneMM.Unwind;
 
 const
   // Numbers that a thread reserves at once.
   NumberBatch = 64;
+  // Numbers that a child leaves out if other threads may have run at its fork: these may have
+  // numbered blocks after the page with LastNumber was copied.
+  LostNumbers = 1 shl 24;
 
 procedure EmptyPlaces(Thread: PDebugThread);
 var
@@ -125,18 +136,54 @@ begin
   end;
 end;
 
+// Returns the first of all records.
+function FirstThread: PDebugThread;
+begin
+  // Acquire: the fields of the records. Pairs with NewThread.
+  Result := PDebugThread(LoadAcquire(Debug.Threads));
+end;
+
+// Makes the record of a heap; nil without memory.
+function NewThread(Heap: PHeap): PDebugThread;
+var
+  First: NativeUInt;
+begin
+  Result := OsTakePages(SizeOf(TDebugThread));
+  if Result = nil then
+    Exit;
+  EmptyPlaces(Result);
+  Result^.Heap := Heap;
+  // Lock-free: another thread has added a record meanwhile. No ABA: none is removed.
+  repeat
+    First := LoadAcquire(Debug.Threads);
+    Result^.NextThread := PDebugThread(First);
+    // Release: the fields before the record can be found. Pairs with FirstThread.
+  until CompareAndSwap(Debug.Threads, First, NativeUInt(Result));
+end;
+
+// Returns the record that a heap had before it served a region; nil if it had none.
+function FormerThread(Heap: PHeap): PDebugThread;
+begin
+  Result := nil;
+  if LoadAcquire(Process.RegionsMade) <> 0 then
+    Result := FirstThread;
+  while (Result <> nil) and (Result^.Heap <> Heap) do
+    Result := Result^.NextThread;
+end;
+
 function DebugThreadSlow: PDebugThread;
 var
-  Heap: PHeap;
+  Heap, Ordinary: PHeap;
 begin
   Heap := ThreadHeap;
   if Heap = nil then
     Exit(nil);
   if Heap^.DebugThread = nil then
   begin
-    Heap^.DebugThread := OsTakePages(SizeOf(TDebugThread));
-    if Heap^.DebugThread <> nil then
-      EmptyPlaces(Heap^.DebugThread);
+    Ordinary := HeapOrdinary(Heap);
+    Heap^.DebugThread := FormerThread(Ordinary);
+    if Heap^.DebugThread = nil then
+      Heap^.DebugThread := NewThread(Ordinary);
   end;
   Result := Heap^.DebugThread;
 end;
@@ -209,9 +256,11 @@ function DebugStackSlow(Thread: PDebugThread; Frame: NativeUInt): Cardinal;
 var
   Stack: TBacktrace;
 begin
-  if (Thread <> nil) and (@Stacks.TakeFrames = nil) then
+  if (Thread <> nil) and (@Stacks.TakeFrames = nil) and not DebugThreadIsInside(Thread) then
   begin
+    DebugThreadEnter(Thread);
     Result := UnwindCacheTake(Thread^.Stacks, Frame, StackEnd(Frame));
+    DebugThreadLeave(Thread);
     if Result <> LostBacktrace then
       Exit;
   end;
@@ -246,12 +295,24 @@ begin
     Result := ThreadNumber;
 end;
 
-function DebugNumberSlow(Thread: PDebugThread): NativeUInt;
+// Sets the first number of a child process.
+procedure SetFirstNumber(Thread: PDebugThread);
 begin
+  if not HeapIsOnly then
+  begin
+    FetchAdd(Debug.LastNumber, LostNumbers);
+    FetchAdd(Debug.UnusedNumbers, LostNumbers);
+  end;
   // Full barrier: of the threads of a child one sets it, before any of them reserves numbers.
   if CompareAndSwap(Debug.FirstNumber^, 0, LoadAcquire(Debug.LastNumber) + 1)
     and (Thread <> nil) then
     OsThreadHeap^.ThreadNumber := 0; // it is that of the parent
+end;
+
+function DebugNumberSlow(Thread: PDebugThread): NativeUInt;
+begin
+  if LoadAcquire(Debug.FirstNumber^) = 0 then
+    SetFirstNumber(Thread);
   CompareAndSwap(Debug.FirstNumber[1], 0, LoadAcquire(Debug.FirstNumber^));
   if Thread = nil then
     Exit(FetchAdd(Debug.LastNumber, 1) + 1);
@@ -296,17 +357,14 @@ end;
 
 function DebugNumberCount: NativeUInt;
 var
-  Heap: PHeap;
   Thread: PDebugThread;
 begin
   Result := LoadAcquire(Debug.LastNumber) - LoadAcquire(Debug.UnusedNumbers);
-  Heap := ThreadsFirstHeap;
-  while Heap <> nil do
+  Thread := FirstThread;
+  while Thread <> nil do
   begin
-    Thread := Heap^.DebugThread;
-    if Thread <> nil then
-      Dec(Result, Thread^.NumberLimit - Thread^.NextNumber);
-    Heap := Heap^.NextHeap;
+    Dec(Result, Thread^.NumberLimit - Thread^.NextNumber);
+    Thread := Thread^.NextThread;
   end;
 end;
 
@@ -322,14 +380,13 @@ end;
 
 function DebugIsEmptied(Group: Cardinal): Boolean;
 var
-  Heap: PHeap;
+  Thread: PDebugThread;
 begin
-  Heap := ThreadsFirstHeap;
+  Thread := FirstThread;
   // Acquire: a thread that has ended it has freed the blocks. Pairs with DebugSetEmptied.
-  while (Heap <> nil) and ((Heap^.DebugThread = nil)
-    or (LoadAcquire(PDebugThread(Heap^.DebugThread)^.Emptied) <> Group)) do
-    Heap := Heap^.NextHeap;
-  Result := (Group <> 0) and (Heap <> nil);
+  while (Thread <> nil) and (LoadAcquire(Thread^.Emptied) <> Group) do
+    Thread := Thread^.NextThread;
+  Result := (Group <> 0) and (Thread <> nil);
 end;
 
 const
@@ -366,24 +423,37 @@ begin
     Result := not LockHasRecovered;
 end;
 
+function DebugBlockIsInherited(Number: NativeUInt): Boolean;
+begin
+  Result := Number <= NativeUInt(LoadAcquire(Debug.FirstNumber^) - 1);
+end;
+
 function DebugIsInherited(Number: NativeUInt): Boolean;
 begin
-  Result := DebugIsChild and (Number <= NativeUInt(LoadAcquire(Debug.FirstNumber^) - 1));
+  Result := DebugIsChild and DebugBlockIsInherited(Number);
 end;
 
 procedure DebugThreadsForget;
 var
-  Own, Heap: PHeap;
+  Heap: PHeap;
+  Own, Thread: PDebugThread;
 begin
-  Own := OsThreadHeap;
+  Own := nil;
+  if OsThreadHeap <> nil then
+    Own := OsThreadHeap^.DebugThread;
+  // Of the list only the own record is certain; the others are found from their heaps, or no more.
+  Debug.Threads := NativeUInt(Own);
+  if Own <> nil then
+    Own^.NextThread := nil;
   Heap := ThreadsFirstHeap;
   while Heap <> nil do
   begin
-    if (Heap <> Own) and (Heap^.DebugThread <> nil) then
+    Thread := Heap^.DebugThread;
+    if (Thread <> nil) and (Thread <> Own) then
     begin
-      FillChar(PDebugThread(Heap^.DebugThread)^.Blocks, SizeOf(TDebugCache), 0);
-      PDebugThread(Heap^.DebugThread)^.Inside := 0;
-      EmptyPlaces(Heap^.DebugThread);
+      FillChar(Thread^.Blocks, SizeOf(TDebugCache), 0);
+      Thread^.Inside := 0;
+      EmptyPlaces(Thread);
     end;
     Heap := Heap^.NextHeap;
   end;

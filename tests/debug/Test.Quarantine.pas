@@ -34,6 +34,7 @@ type
     procedure WithoutAQuarantineNoBlockWaits;
     procedure BlocksLeaveWhenTheSettingShrinks;
     procedure CallInsideOfACallLeavesTheListsAsTheyAre;
+    procedure CallInsideOfAnUnwindLeavesItsCacheAsItIs;
     {$ifdef UNIX}
     procedure ChildForgetsWhatOtherThreadsKept;
     {$endif}
@@ -43,7 +44,7 @@ implementation
 
 uses
   testregistry, LaneMM, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Threads,
-  LaneMM.SettingsState, LaneMM.DebugState, LaneMM.DebugSpans, LaneMM.DebugBlocks,
+  LaneMM.SettingsState, LaneMM.UnwindCache, LaneMM.DebugState, LaneMM.DebugSpans, LaneMM.DebugBlocks,
   LaneMM.DebugThreads, LaneMM.Debug, LaneMM.Quarantine;
 
 const
@@ -295,6 +296,41 @@ begin
   FreeMem(Zeros);
   FreeMem(Kept);
   AtLeast(4 * Setting, FreedUntilItIsBack(Freed, BlockSize), 'bytes freed without its return');
+end;
+
+procedure FreeFrom(P: Pointer; Depth: Integer);
+begin
+  if Depth > 0 then
+    FreeFrom(P, Depth - 1)
+  else
+    FreeMem(P);
+end;
+
+// As above, but what was interrupted takes a backtrace.
+procedure TQuarantineTests.CallInsideOfAnUnwindLeavesItsCacheAsItIs;
+const
+  Compared = SizeOf(TUnwindCache) - RecentCount * SizeOf(Pointer); // a look writes Recent
+var
+  Thread: PDebugThread;
+  P: Pointer;
+  Kept: Pointer;
+  Block: PDebugBlock;
+  IsSame: Boolean;
+begin
+  Thread := DebugThread;
+  Kept := OsTakePages(Compared);
+  P := GetMem(BlockSize);
+  Block := DebugBlockOf(P);
+  Move(Thread^.Stacks, Kept^, Compared);
+  DebugThreadEnter(Thread);
+  FreeFrom(P, 5);
+  DebugThreadLeave(Thread);
+  IsSame := CompareByte(Thread^.Stacks, Kept^, Compared) = 0;
+  OsReleasePages(Kept, Compared);
+  AssertTrue('cache', IsSame);
+  AssertTrue('the free has a backtrace', Block^.FreeStack <> 0);
+  FreeFrom(GetMem(BlockSize), 5);
+  Same(0, Thread^.Inside, 'open calls');
 end;
 
 {$ifdef UNIX}
