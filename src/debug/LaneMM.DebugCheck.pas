@@ -79,10 +79,14 @@ function DebugDamageFind(Block: PDebugBlock; State: TDebugState; Part: TDamagePa
 function DebugUsedIsWhole(const Place: TDebugPlace): Boolean;
 /// Returns True if no part of the freed block at Place is damaged.
 function DebugFreedIsWhole(const Place: TDebugPlace): Boolean;
+/// Returns True in a child process that has lost threads if one of these may have been changing the
+/// block at the fork: two of its pages may show two moments.
+function DebugMayBeTorn(Block: PDebugBlock): Boolean;
 /// Checks one block, which may change at any time, and calls Call for each finding. Returns 1 if
 /// the block is damaged and was not reported before, else 0.
 function DebugCheckBlock(Block: PDebugBlock; Call: TFindingCall): NativeUInt;
-/// Checks all blocks. Returns the number of damaged blocks that were not reported before.
+/// Checks all blocks but those that DebugMayBeTorn. Returns the number of damaged blocks that were
+/// not reported before.
 function DebugCheckAll(Call: TFindingCall): NativeUInt;
 /// Hooks.DebugVisit: calls Visitor for each block in use of a span.
 procedure DebugVisitBlocks(Span: PSpan; Visitor: TBlockVisitor; Context: Pointer);
@@ -92,7 +96,7 @@ function DebugFindBlock(Span: PSpan; P: Pointer; out Info: TBlockInfo): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Walk,
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Walk, LaneMM.Purge,
   LaneMM.DebugRecords, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.Patterns;
 
 type
@@ -123,7 +127,8 @@ begin
     Exit;
   Word := PNativeUInt(Expected.Data + Offset)^;
   Result := (Word <> 0) and (Word = Debug.InterfaceTrap)
-    or (Offset = 0) and (Word = FreedClassBase + NativeUInt(Expected.Data));
+    or (FreedClassBase <> 0) and (Offset = 0)
+      and (Word = FreedClassBase + NativeUInt(Expected.Data));
 end;
 
 // Returns the offset of the next damaged byte from First on; Limit if there is none.
@@ -401,16 +406,25 @@ begin
   Result := (Scan.FindingCount > 0) and DebugBlockMarkReported(Block, Seen);
 end;
 
+function DebugMayBeTorn(Block: PDebugBlock): Boolean;
+begin
+  Result := Debug.HasLostThreads
+    and (DebugBlockIsInherited(Block^.Number) or not DebugBlockIsSealed(Block));
+end;
+
 // Finds the next damaged block of the span from Index on; Index becomes the one after it. Under
 // Debug.Lock the span is not released and no thread takes a block from it.
 function FindInSpan(Span: PSpan; var Index: Cardinal; var Scan: TScan): Boolean;
+var
+  Block: PDebugBlock;
 begin
   Result := False;
   DebugLockEnter;
   if Span^.Kind = skDebug then
     while not Result and (Index < DebugBlockCount(Span)) do
     begin
-      Result := FindDamage(DebugBlockAt(Span, Index), Scan);
+      Block := DebugBlockAt(Span, Index);
+      Result := not DebugMayBeTorn(Block) and FindDamage(Block, Scan);
       Inc(Index);
     end;
   DebugLockLeave;
@@ -490,21 +504,31 @@ end;
 
 procedure DebugVisitBlocks(Span: PSpan; Visitor: TBlockVisitor; Context: Pointer);
 var
-  Index: NativeInt;
+  Index, Count: NativeInt;
   Info: TBlockInfo;
 begin
-  for Index := 0 to NativeInt(DebugBlockCount(Span)) - 1 do
+  // Full barrier: either this thread sees that another one has released the span, or the purge of
+  // its memory sees the reader. Pairs with Release of LaneMM.DebugBlocks, and PurgeShard in
+  // LaneMM.Shards.
+  FetchAdd(Process.PurgesHeld, 1);
+  Count := DebugBlockCount(Span);
+  if Span^.Kind <> skDebug then // the count may be that of another kind of span
+    Count := 0;
+  for Index := 0 to Count - 1 do
     if DescribeInUse(DebugBlockAt(Span, Index), Info) then
       Visitor(Info, Context);
+  PurgeLetGo;
 end;
 
 function DebugFindBlock(Span: PSpan; P: Pointer; out Info: TBlockInfo): Boolean;
 var
   Block: PDebugBlock;
 begin
+  FetchAdd(Process.PurgesHeld, 1); // likewise
   Block := DebugBlockOf(P);
   Result := (Block <> nil) and DescribeInUse(Block, Info) and ((P = Info.Address) // of any size
     or (NativeUInt(NativeUInt(P) - NativeUInt(Info.Address)) < Info.UsableSize));
+  PurgeLetGo;
 end;
 
 end.

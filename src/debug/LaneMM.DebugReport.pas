@@ -27,7 +27,7 @@ procedure InvalidReport(P: Pointer; Call: TInvalidCall);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Span, LaneMM.Walk,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Walk, LaneMM.Blocks,
   LaneMM.SettingsState, LaneMM.ReportStack, LaneMM.Events, LaneMM.ReportHead, LaneMM.Text,
   LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Modules, LaneMM.Elf,
   LaneMM.Symbols, LaneMM.Contents, LaneMM.DebugSpans, LaneMM.Groups, LaneMM.GuardPages,
@@ -461,7 +461,9 @@ begin
 end;
 
 // Adds to Finding where P lies, which is in no debug block.
-procedure LookAround(P: Pointer; var Finding: TFinding);
+procedure LookAround(P: Pointer; Call: TInvalidCall; var Finding: TFinding);
+const
+  Messages: array[TInvalidCall] of TMessage = (msDoubleFree, msDoubleRealloc, msFreedSize);
 var
   Span: PSpan;
   Info: TBlockInfo;
@@ -482,15 +484,16 @@ begin
     Finding.Note := noNormal;
     Finding.Data := NativeUInt(Info.Address);
     Finding.Block.Size := Info.UsableSize;
-  end
-  else if (Span^.Kind = skBlocks) and SpanBlockIsValid(Span, P) then
-  begin
-    Finding.Kind := evDoubleFree;
-    Finding.Message := msDoubleFree;
-    Finding.Note := noNormal;
-    Finding.Data := NativeUInt(P);
-    Finding.Block.Size := Span^.BlockSize;
+    Exit;
   end;
+  Span := BlockSpanExact(P);
+  if (Span = nil) or (Span^.Kind <> skBlocks) then
+    Exit;
+  Finding.Kind := evDoubleFree;
+  Finding.Message := Messages[Call];
+  Finding.Note := noNormal;
+  Finding.Data := NativeUInt(P);
+  Finding.Block.Size := Span^.BlockSize;
 end;
 
 procedure InvalidReport(P: Pointer; Call: TInvalidCall);
@@ -511,7 +514,7 @@ begin
     Finding := Default(TFinding);
     Finding.Kind := evInvalidFree;
     Finding.Message := Messages[Call];
-    LookAround(P, Finding);
+    LookAround(P, Call, Finding);
   end;
   Finding.Address := NativeUInt(P);
   FindingReport(Finding);

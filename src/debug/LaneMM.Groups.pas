@@ -98,6 +98,14 @@ begin
   OsThreadHeap^.Notes.Group := Group;
 end;
 
+// Returns the group of the region that the thread of Heap is in; 0: of none.
+function GroupOfScope(Heap: PHeap): Cardinal;
+begin
+  Result := 0;
+  if Heap^.Region <> nil then
+    Result := RegionGroups + Heap^.Region^.Data.Number;
+end;
+
 function GroupEnd: Boolean;
 var
   Thread: PDebugThread;
@@ -110,6 +118,8 @@ begin
   Depth := OsThreadHeap^.Notes.GroupDepth - 1;
   OsThreadHeap^.Notes.GroupDepth := Depth;
   OsThreadHeap^.Notes.Group := Thread^.Groups[Depth];
+  if Thread^.Groups[Depth] >= RegionGroups then // the thread may have left that region
+    OsThreadHeap^.Notes.Group := GroupOfScope(OsThreadHeap);
 end;
 
 function GroupSet(Group: Cardinal): Cardinal;
