@@ -58,12 +58,11 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsFiles, LaneMM.Rtl, LaneMM.Errors,
-  LaneMM.Lock, LaneMM.Purge, LaneMM.Limits, LaneMM.Aligned, LaneMM.Free, LaneMM.Resize,
-  LaneMM.Messages, LaneMM.ReportState, LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.Erase,
-  LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck,
-  LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,
-  LaneMM.FreedObjects, LaneMM.Groups, LaneMM.GuardPages, LaneMM.Mismatches,
-  LaneMM.Patterns, LaneMM.Quarantine;
+  LaneMM.Lock, LaneMM.Purge, LaneMM.Limits, LaneMM.Aligned, LaneMM.Messages, LaneMM.ReportState,
+  LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.Erase, LaneMM.AllocationLog,
+  LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.DebugRecords,
+  LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults, LaneMM.FreedObjects,
+  LaneMM.Groups, LaneMM.GuardPages, LaneMM.Mismatches, LaneMM.Patterns, LaneMM.Quarantine;
 
 const
   // The spare capacity of a block that grows and has to move, a share of its size.
@@ -143,7 +142,7 @@ end;
 procedure CheckFreed(const Place: TDebugPlace; State: TAtomicWord);
 begin
   if (State and LowMask = Ord(dsFreed)) and not DebugFreedIsWhole(Place)
-    and DebugBlockMarkReported(Place.Block, State) then
+    and not DebugMayBeTorn(Place.Block) and DebugBlockMarkReported(Place.Block, State) then
     ReportDamage(Place.Block, dsFreed);
 end;
 
@@ -261,7 +260,7 @@ begin
   Request.Size := Size;
   Request.Capacity := Capacity;
   Request.Unused := 0;
-  if Shift <> 0 then
+  if (Shift <> 0) and (Size <= DebugMostSize) then // too many bytes stay too many
     Request.Unused := DebugAlignmentSize(Shift);
   Request.Shift := Shift;
   Request.IsGuarded := (Settings.Values[opGuard] = GuardPages) and (Request.Unused < OsPageSize);
@@ -495,7 +494,7 @@ var
   Empty: PSpan;
 begin
   if not DebugSlotFind(P, Place) then
-    Exit(BlockFree(P));
+    Exit(EraseFree(P));
   PatternFetch(PByte(Place.Block), Place.Slot, Place.Span^.BlockSize);
   Thread := DebugThread;
   Heap := OsThreadHeap;
@@ -619,27 +618,41 @@ begin
   DebugBlockSettle(Place.Block, dsInUse);
 end;
 
-// Moves the contents of the block at Place to a new block and frees it. Nil without memory: the
-// block stays in use.
-function MoveBlock(const Place: TDebugPlace; OldSize, Size, Frame: NativeUInt): Pointer;
+// Allocates a debug block for the contents of Block, of OldSize bytes. Without memory it fails as
+// GetMem, but returns nil alone where these shrink.
+function GetForMove(Block: PDebugBlock; OldSize, Size, Frame: NativeUInt): Pointer;
 var
   Capacity: NativeUInt;
   Group: Cardinal;
 begin
-  Group := GroupStay(Place.Block^.Group);
   Capacity := Size;
   if (Size > OldSize) and (Size <= DebugMostSize) then
     Inc(Capacity, Size div GrowthShare);
+  Group := GroupStay(Block^.Group);
+  Result := GetFilled(Size, Capacity, Debug.AlignShift, Frame);
+  GroupSet(Group);
+  if (Result = nil) and (Size >= OldSize) then
+    Result := LimitsRefuse(Size);
+end;
+
+// Resizes a block in use by a new one, which gets its contents. Without memory it stays, and only
+// shrinks; nil if it should grow.
+function MoveBlock(var Place: TDebugPlace; OldSize, Size, Frame: NativeUInt): Pointer;
+begin
   if DebugIsOn then
-    Result := GetFilled(Size, Capacity, Debug.AlignShift, Frame)
+    Result := GetForMove(Place.Block, OldSize, Size, Frame)
   else
   begin
-    Result := AlignedGetBeside(Place.Data, BlockAlignment, Size);
+    Result := EraseGetBeside(Place.Data, OldSize, Size);
     NoteBlock(Result, Size, Frame);
   end;
-  GroupSet(Group);
+  if (Result = nil) and (Size < OldSize) and Change(Place.Data, Place) then
+  begin
+    ResizeInPlace(Place, Size);
+    Exit(Place.Data);
+  end;
   if Result = nil then
-    Exit(LimitsRefuse(Size));
+    Exit;
   if Size < OldSize then
     OldSize := Size;
   EraseCopy(Place.Data, Result, OldSize);
@@ -687,18 +700,16 @@ var
 begin
   CheckWhenDue;
   if (P = nil) and (Size <> 0) then
-    P := GetAt(Size, NativeUInt(get_frame))
-  else if (Size <> 0) and DebugSlotFind(P, Place) then
-    Exit(ResizeAt(P, Place, Size, NativeUInt(get_frame)))
-  else
   begin
-    Before := P;
-    Result := BlockRealloc(P, Size);
-    if Result <> nil then
-      NoteResize(Before, P, Size, NativeUInt(get_frame));
-    Exit;
+    P := GetAt(Size, NativeUInt(get_frame));
+    Exit(P);
   end;
-  Result := P;
+  if (Size <> 0) and DebugSlotFind(P, Place) then
+    Exit(ResizeAt(P, Place, Size, NativeUInt(get_frame)));
+  Before := P;
+  Result := EraseRealloc(P, Size);
+  if Result <> nil then
+    NoteResize(Before, P, Size, NativeUInt(get_frame));
 end;
 
 function UsableSize(P: Pointer): TSize;

@@ -312,7 +312,7 @@ begin
   if not IsAccepted(Block, msDoubleFree) then
     Exit(ErrorInvalidPointer);
   if not Block.IsWhole or (Block.State = Waits) then
-    Exit(Debug.Behind.FreeMem(P));
+    Exit(EraseFree(P));
   Result := Block.Size;
   Wait(Block);
 end;
@@ -462,8 +462,8 @@ begin
   InPlace := (WithEnd(Size) <= Block.Usable)
     and ((WithEnd(Size) >= Block.Usable shr KeptShift) or (Block.Usable <= MostTiny));
   Heap := OsThreadHeap;
-  if not InPlace and ((Block.Usable > MaxClassSize) and (WithEnd(Size) > MaxClassSize)
-    and not IsErasingFreed or BlockIsElsewhere(P, Heap)) then
+  if not InPlace and not IsErasingFreed and ((Block.Usable > MaxClassSize)
+    and (WithEnd(Size) > MaxClassSize) or BlockIsElsewhere(P, Heap)) then
     Result := Debug.Behind.ReallocMem(P, WithEnd(Size))
   else
   begin
@@ -486,6 +486,8 @@ begin
     if (Result <> nil) and (Result <> P) then
       Debug.Behind.FreeMem(P);
   end
+  else if IsErasingFreed then
+    Result := EraseRealloc(P, WithEnd(Size))
   else
     Result := Debug.Behind.ReallocMem(P, WithEnd(Size));
   HardMark(Result, Size, faPlain);

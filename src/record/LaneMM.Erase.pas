@@ -20,8 +20,16 @@ uses
 procedure EraseRange(P: PByte; Size: NativeUInt; Value: Byte = 0);
 /// EraseRange before a purge, if the setting `erase` has `return`.
 procedure EraseReturned(P: PByte; Size: NativeUInt);
+/// Allocates a block of Size bytes for the contents of P, of OldSize bytes, which a resize moves,
+/// in the region of P, or in none if P is in none. Without memory it fails as GetMem, but returns
+/// nil alone where these shrink in the region that the thread is in.
+function EraseGetBeside(P: Pointer; OldSize, Size: NativeUInt): Pointer;
 /// Copies the contents of a block that is moved by a resize, and counts that. Pages as EraseRange.
 procedure EraseCopy(Source, Target: PByte; Size: NativeUInt);
+/// FreeMem that erases, if the setting `erase` has `free`.
+function EraseFree(P: Pointer): TSize;
+/// ReallocMem that likewise erases a block which moves.
+function EraseRealloc(var P: Pointer; Size: TSize): Pointer;
 /// Puts the entries that erase in the place of those of release mode, if `erase` has `free` and
 /// ErasesFreed, and those that fill in front of the ones that allocate and resize, if it has `new`.
 procedure EraseUseEntries(var Manager: TMemoryManager; ErasesFreed: Boolean);
@@ -31,8 +39,9 @@ procedure EraseFillNew(P: Pointer);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Blocks, LaneMM.Aligned,
-  LaneMM.Free, LaneMM.Resize, LaneMM.SettingsState, LaneMM.ObserveState;
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Walk, LaneMM.Blocks,
+  LaneMM.Allocate, LaneMM.Aligned, LaneMM.Free, LaneMM.Resize, LaneMM.SettingsState,
+  LaneMM.ObserveState;
 
 const
   // The largest range that is filled or copied as a whole.
@@ -72,6 +81,14 @@ begin
     EraseRange(P, Size);
 end;
 
+function EraseGetBeside(P: Pointer; OldSize, Size: NativeUInt): Pointer;
+begin
+  if (Size < OldSize) and not BlockIsElsewhere(P, OsThreadHeap) then
+    Result := BlockTryGet(OsThreadHeap, Size)
+  else
+    Result := AlignedGetBeside(P, BlockAlignment, Size);
+end;
+
 procedure EraseCopy(Source, Target: PByte; Size: NativeUInt);
 var
   Part: NativeUInt;
@@ -92,7 +109,8 @@ end;
 
 function EraseFree(P: Pointer): TSize;
 begin
-  if BlockIsOurs(P) then
+  // A debug block gets a pattern; its first word says then of which class it was.
+  if IsErasingFreed and (BlockSpanExact(P) <> nil) and BlockIsOurs(P) then
     EraseRange(P, BlockUsableSize(P));
   Result := BlockFree(P);
 end;
@@ -107,7 +125,7 @@ var
   OldSize, WantedSize: NativeUInt;
 begin
   OldSize := 0;
-  if BlockIsOurs(P) then
+  if IsErasingFreed and BlockIsOurs(P) then
     OldSize := BlockUsableSize(P);
   if (OldSize = 0) or (Size = 0) or (Size <= OldSize) and (Size >= OldSize shr KeptShift) then
   begin
@@ -120,8 +138,10 @@ begin
   WantedSize := Size;
   if Size > OldSize then
     WantedSize := BlockGrownSize(OldSize, Size);
-  Result := AlignedGetBeside(P, BlockAlignment, WantedSize);
-  if Result = nil then
+  Result := EraseGetBeside(P, OldSize, WantedSize);
+  if (Result = nil) and (Size < OldSize) then
+    Result := P;
+  if (Result = nil) or (Result = P) then
     Exit;
   if OldSize > Size then
     OldSize := Size;

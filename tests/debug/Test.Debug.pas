@@ -25,6 +25,11 @@ type
     procedure WritesAreReported(Size: NativeUInt; InBetween: Integer);
     procedure StaysOutside;
     procedure GuardByMappings;
+    procedure GetOne;
+    {$ifdef UNIX}
+    procedure FindOwnDamage;
+    procedure OwnNumbersAreHigher;
+    {$endif}
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -41,6 +46,7 @@ type
     procedure ReallocKeepsContents;
     procedure ReallocOfADebugBlockMakesANormalOneAfterwards;
     procedure HugeSizesAreRefused;
+    procedure HugeSizesAreRefusedWithAnAlignment;
     procedure SizesBeyondMemoryAndSwapAreRefused;
     {$ifdef CPU64}
     procedure HugeBlockTakesNoShareOfItsSize;
@@ -66,9 +72,19 @@ type
     procedure GuardPagesAreMappingsWhereTheKernelMarksNone;
     procedure MemoryComesBack;
     procedure WalkKnowsDebugBlocks;
+    procedure SpanOfAnotherKindHasNoDebugBlocks;
+    procedure FreedBlockThatPointsToItselfIsDamaged;
+    procedure FreedBlockOfALaterSliceIsADoubleFree;
+    procedure NumbersAreCountedOnceInARegion;
+    procedure ThreadsOfHeapsThatServedARegionUseTheirRecordsAgain;
+    {$ifdef UNIX}
+    procedure ChildLeavesDamageFromBeforeToItsParent;
+    procedure ChildTakesNoBlockOfALostThreadForItsOwn;
+    {$endif}
     procedure StatusCountsDebugBlocks;
     procedure GroupIsNotedInItsScope;
     procedure ScopesOfGroupsNest;
+    procedure GroupOfARegionEndsWithItsScope;
     procedure EachThreadHasItsGroup;
     procedure GroupHasTotals;
     procedure GroupHasAName;
@@ -86,8 +102,8 @@ implementation
 uses
   SysUtils, StrUtils, Classes, testregistry, Test.System, LaneMM, Test.Programs, LaneMM.Layout,
   LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.OsProcess, LaneMM.Walk, LaneMM.ReportState, LaneMM.Text,
-  LaneMM.SettingsState, LaneMM.DebugState, LaneMM.Bits, LaneMM.Shards, LaneMM.DebugSpans,
-  LaneMM.Debug, LaneMM.Groups, LaneMM.GuardPages, LaneMM.RtlRecords;
+  LaneMM.SettingsState, LaneMM.DebugState, LaneMM.Bits, LaneMM.Arena, LaneMM.Shards,
+  LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Debug, LaneMM.Groups, LaneMM.GuardPages, LaneMM.RtlRecords;
 
 // The line about a call of a method of a freed object: an address of 32 bits has no space for the mark
 // of such an object.
@@ -122,6 +138,19 @@ var
 procedure CountEvent(Kind: TEventKind; Text: PAnsiChar; Length: NativeUInt);
 begin
   InterlockedIncrement(Told[Kind]);
+end;
+
+var
+  Reported: string;
+
+procedure KeepReport(Kind: TEventKind; Text: PAnsiChar; Length: NativeUInt);
+begin
+  SetString(Reported, Text, Length);
+end;
+
+procedure CountBlock(const Block: TBlockInfo; Context: Pointer);
+begin
+  Inc(PNativeUInt(Context)^);
 end;
 
 procedure TDebugBlocksTests.SetUp;
@@ -394,6 +423,25 @@ begin
   Same(OutOfMemory, ErrorOfRealloc(P, High(NativeUInt) - 40), 'ReallocMem');
   Same(10, MemSize(P), 'size');
   FreeMem(P);
+end;
+
+// The bytes that an alignment takes make no small number of them.
+procedure TDebugBlocksTests.HugeSizesAreRefusedWithAnAlignment;
+var
+  P: Pointer;
+begin
+  AssertTrue('enter', LaneMM_EnterAlignment(64));
+  try
+    Same(OutOfMemory, ErrorOfGet(P, High(NativeUInt) - 10), 'GetMem');
+    Same(OutOfMemory, ErrorOfAlloc(P, High(NativeUInt) - 10), 'AllocMem');
+    GetMem(P, 10);
+    Same(OutOfMemory, ErrorOfRealloc(P, High(NativeUInt) - 10), 'ReallocMem');
+    Same(10, MemSize(P), 'size');
+    FreeMem(P);
+  finally
+    LaneMM_ExitAlignment(64);
+  end;
+  Same(0, LaneMM_CheckHeap, 'damaged blocks');
 end;
 
 procedure TDebugBlocksTests.ZeroBytesAreABlock;
@@ -811,6 +859,188 @@ begin
   AssertFalse('freed', WalkFind(P, Block));
 end;
 
+// A walk may have found the span when it was one of debug blocks.
+procedure TDebugBlocksTests.SpanOfAnotherKindHasNoDebugBlocks;
+var
+  P, Debugged: Pointer;
+  Span: PSpan;
+  Sum: NativeUInt;
+begin
+  Debugged := GetMem(100);
+  LaneMM_ExitDebugMode;
+  P := GetMem(SizeOf(TDebugBlock));
+  LaneMM_EnterDebugMode;
+  Span := ArenaSpan(P);
+  Move(DebugBlockOf(Debugged)^, P^, SizeOf(TDebugBlock));
+  Sum := 0;
+  Hooks.DebugVisit(Span, CountBlock, @Sum);
+  Same(0, Sum, 'blocks');
+  Hooks.DebugVisit(ArenaSpan(DebugBlockOf(Debugged)), CountBlock, @Sum);
+  AtLeast(1, Sum, 'blocks of a span of debug blocks');
+  FreeMem(P);
+  FreeMem(Debugged);
+end;
+
+procedure TDebugBlocksTests.FreedBlockThatPointsToItselfIsDamaged;
+var
+  P: PPointer;
+begin
+  GetMem(P, 100);
+  FreeMem(P);
+  P^ := P;
+  Same(1, LaneMM_CheckHeap, 'damaged blocks');
+end;
+
+procedure TDebugBlocksTests.FreedBlockOfALaterSliceIsADoubleFree;
+const
+  Size = 20000;
+var
+  Blocks: array[0..15] of Pointer;
+  Last: Integer;
+begin
+  LaneMM_ExitDebugMode;
+  Last := -1;
+  repeat
+    Inc(Last);
+    Blocks[Last] := GetMem(Size);
+  until (Last > 0) and (ArenaSpan(Blocks[Last])^.Kind = skInner) or (Last = High(Blocks));
+  LaneMM_EnterDebugMode;
+  AssertTrue('a block in a later slice', ArenaSpan(Blocks[Last])^.Kind = skInner);
+  FreeMem(Blocks[Last]);
+  Same(InvalidPointer, ErrorOfFree(Blocks[Last]), 'error');
+  Same(1, Told[evDoubleFree], 'reports');
+  Same(0, Told[evInvalidFree], 'reports of an invalid pointer');
+  LaneMM_OnEvent(KeepReport);
+  Same(InvalidPointer, ErrorOfRealloc(Blocks[Last], 2 * Size), 'error of a resize');
+  LaneMM_OnEvent(nil);
+  Has('Invalid resize: the block was already freed.', Reported);
+  while Last > 0 do
+  begin
+    Dec(Last);
+    FreeMem(Blocks[Last]);
+  end;
+end;
+
+procedure TDebugBlocksTests.NumbersAreCountedOnceInARegion;
+var
+  Region: TLaneMM_Region;
+  Before: NativeUInt;
+begin
+  FreeMem(GetMem(1)); // the thread has reserved numbers
+  Region := LaneMM_RegionCreate('numbers', 0);
+  Before := DebugNumberCount;
+  LaneMM_RegionEnter(Region);
+  Same(Before, DebugNumberCount, 'in the scope');
+  LaneMM_RegionLeave;
+  LaneMM_RegionFree(Region);
+end;
+
+procedure TDebugBlocksTests.GetOne;
+begin
+  FreeMem(GetMem(1));
+end;
+
+// Returns how many records of threads there are.
+function ThreadRecordCount: Int64;
+var
+  Thread: PDebugThread;
+begin
+  Result := 0;
+  Thread := PDebugThread(Debug.Threads);
+  while Thread <> nil do
+  begin
+    Inc(Result);
+    Thread := Thread^.NextThread;
+  end;
+end;
+
+// A thread ends, its heap serves a region, and then the next thread.
+procedure TDebugBlocksTests.ThreadsOfHeapsThatServedARegionUseTheirRecordsAgain;
+const
+  Rounds = 20;
+var
+  Round: Integer;
+  Region: TLaneMM_Region;
+  Before: Int64;
+begin
+  Before := 0;
+  for Round := 1 to 2 * Rounds do
+  begin
+    if Round = Rounds then
+      Before := ThreadRecordCount;
+    InThread(GetOne);
+    LaneMM_Trim; // the heap of the thread is unused
+    Region := LaneMM_RegionCreate('records', 0);
+    LaneMM_RegionEnter(Region);
+    LaneMM_RegionEnter(Region); // another heap serves it
+    GetOne;
+    LaneMM_RegionLeave;
+    LaneMM_RegionLeave;
+    AssertTrue('is freed', LaneMM_RegionFree(Region));
+    LaneMM_Trim;
+  end;
+  Same(Before, ThreadRecordCount, 'records');
+end;
+
+{$ifdef UNIX}
+procedure TDebugBlocksTests.FindOwnDamage;
+var
+  P: PByte;
+begin
+  GetMem(P, 100);
+  Same(0, LaneMM_CheckHeap, 'damaged blocks from before');
+  P[100] := 1;
+  Same(1, LaneMM_CheckHeap, 'damaged blocks of the child');
+end;
+
+// As a thread that the child does not have leaves blocks that it was changing at the fork: one in
+// use, a freed one, a record.
+procedure TDebugBlocksTests.ChildLeavesDamageFromBeforeToItsParent;
+var
+  Sleeper: TWorker;
+  Used, Freed, Spoilt: PByte;
+begin
+  Sleeper := StartIdleThread(GetOne);
+  GetMem(Used, 100);
+  GetMem(Freed, 100);
+  GetMem(Spoilt, 100);
+  FreeMem(Freed);
+  Used[100] := 1;
+  Freed[50] := 1;
+  DebugBlockOf(Spoilt)^.Number := High(NativeUInt);
+  Same(0, RunInChild(FindOwnDamage), 'exit code');
+  Same(3, LaneMM_CheckHeap, 'damaged blocks in the parent');
+  FreeMem(Used);
+  FreeMem(Spoilt);
+  EndThread(Sleeper);
+end;
+
+var
+  OfLost: TDebugBlock;
+
+procedure TDebugBlocksTests.OwnNumbersAreHigher;
+var
+  P: Pointer;
+begin
+  GetMem(P, 100);
+  AssertTrue('of a lost thread', DebugBlockIsInherited(OfLost.Number));
+  AssertFalse('of the child', DebugBlockIsInherited(DebugBlockOf(P)^.Number));
+  FreeMem(P);
+end;
+
+// A thread that the child does not have has reserved more numbers than the page with their count
+// shows.
+procedure TDebugBlocksTests.ChildTakesNoBlockOfALostThreadForItsOwn;
+var
+  Sleeper: TWorker;
+begin
+  Sleeper := StartIdleThread(GetOne);
+  OfLost.Number := Debug.LastNumber + 100000;
+  Same(0, RunInChild(OwnNumbersAreHigher), 'exit code');
+  EndThread(Sleeper);
+end;
+{$endif}
+
 procedure TDebugBlocksTests.ScopesOfGroupsNest;
 const
   Depth = 1024;
@@ -832,6 +1062,23 @@ begin
   end;
   Same(0, LaneMM_CurrentGroup, 'outside');
   AssertFalse('all are closed', LaneMM_EndGroup);
+end;
+
+procedure TDebugBlocksTests.GroupOfARegionEndsWithItsScope;
+var
+  Region: TLaneMM_Region;
+  P: PByte;
+begin
+  Region := LaneMM_RegionCreate('group', 0);
+  LaneMM_RegionEnter(Region);
+  LaneMM_BeginGroup(7);
+  LaneMM_RegionLeave;
+  AssertTrue('end', LaneMM_EndGroup);
+  Same(0, GroupCurrent, 'group outside');
+  GetMem(P, 10);
+  LaneMM_RegionFree(Region);
+  AssertTrue('in use', IsDebugBlock(P));
+  FreeMem(P);
 end;
 
 procedure TDebugBlocksTests.StaysOutside;
@@ -899,14 +1146,6 @@ const
 begin
   AssertTrue('name', LaneMM_SetGroupName(503, PAnsiChar(DupeString(Euro, 20))));
   AssertEquals(DupeString(Euro, 18), string(GroupName(503)));
-end;
-
-var
-  Reported: string;
-
-procedure KeepReport(Kind: TEventKind; Text: PAnsiChar; Length: NativeUInt);
-begin
-  SetString(Reported, Text, Length);
 end;
 
 procedure TDebugBlocksTests.ReportOfGroupsLeavesOutTheOthers;

@@ -25,6 +25,7 @@ type
     procedure QuarantineIsGivenBackBeforeARefusal;
     procedure BlocksThatWereNeverUsedAreNotDamaged;
     procedure LargeBlocksOneAfterTheOtherStayBelowALimit;
+    procedure BlockShrinksWithoutMemory;
   end;
 
 implementation
@@ -137,6 +138,51 @@ begin
     AssertTrue('got', P <> nil);
     Same(0, Reports, 'refusals');
     FreeMem(P);
+  finally
+    LaneMM_SetMemoryLimit(0);
+    LaneMM_ExitDebugMode;
+  end;
+  List.Free;
+end;
+
+procedure TDebugLimitsTests.BlockShrinksWithoutMemory;
+const
+  Sizes: array[0..1] of NativeUInt = (5000, 300000);
+  Rest = 1000;
+var
+  List: TList;
+  Size, Refusals: NativeUInt;
+  Normal, P: PByte;
+begin
+  List := TList.Create;
+  List.Capacity := 1 shl 21;
+  LaneMM_EnterDebugMode;
+  try
+    for Size in Sizes do
+    begin
+      GetMem(P, Size);
+      GetMem(Normal, Size);
+      FillPattern(P, Rest, Size);
+      FillPattern(Normal, Rest, Size);
+      LimitTo(16 * Megabyte);
+      GetAll(List, Rest);
+      Refusals := Reports;
+      AssertTrue('shrinks', ReallocMem(P, Rest) <> nil);
+      LaneMM_ExitDebugMode;
+      try
+        AssertTrue('shrinks outside of debug mode', ReallocMem(Normal, Rest) <> nil);
+      finally
+        LaneMM_EnterDebugMode;
+      end;
+      Same(Refusals, Reports, 'refusals');
+      Same(Rest, MemSize(P), 'size');
+      AssertTrue(HasPattern(P, Rest, Size) and HasPattern(Normal, Rest, Size));
+      Same(0, LaneMM_CheckHeap, 'damaged blocks');
+      FreeMem(P, Rest);
+      FreeMem(Normal);
+      FreeAll(List);
+      LaneMM_SetMemoryLimit(0);
+    end;
   finally
     LaneMM_SetMemoryLimit(0);
     LaneMM_ExitDebugMode;

@@ -349,6 +349,7 @@ procedure ResizeInScopes;
 var
   Region: TLaneMM_Region;
   Blocks: array[0..299] of Pointer;
+  Before: PByte;
   Round, Index: Integer;
 begin
   for Round := 0 to 1 do
@@ -358,13 +359,20 @@ begin
       if Odd(Round * Index) then
         LaneMM_EnterDebugMode;
       Blocks[Index] := AllocMem(Size + Index);
+      FillChar(Blocks[Index]^, Size + Index, 7);
       if Odd(Round * Index) then
         LaneMM_ExitDebugMode;
     end;
     Region := LaneMM_RegionCreate('bugs', 0);
     LaneMM_RegionEnter(Region);
     for Index := 0 to High(Blocks) do
+    begin
+      Before := Blocks[Index];
       ReallocMem(Blocks[Index], Index * 2);
+      if (LaneMM_Settings.Values[opErase] <> 0) and (Blocks[Index] <> Before)
+        and (Before[Size div 2] = 7) then
+        WriteLn(StdErr, 'block ', Index, ' was not erased');
+    end;
     LaneMM_RegionLeave;
     LaneMM_RegionFree(Region);
     for Index := 0 to High(Blocks) do

@@ -24,6 +24,8 @@ type
     procedure BlockThatMovedLeavesZeros;
     procedure ReallocKeepsContents;
     procedure DoubleFreeIsStillAnError;
+    procedure BlockShrinksWithoutMemory;
+    procedure NormalBlocksAreErasedInDebugMode;
     procedure BlocksStayAsTheyAreWithoutTheSetting;
     procedure NewBlockIsFilled;
     procedure GrownBytesAreFilled;
@@ -136,6 +138,70 @@ begin
   FreeMem(P);
   Same(InvalidPointer, ErrorOfFree(P), 'error');
   Same(InvalidPointer, ErrorOfFree(Pointer(12345)), 'error');
+end;
+
+procedure TEraseTests.BlockShrinksWithoutMemory;
+const
+  Size = 30000;
+  Rest = 3000;
+var
+  P: PByte;
+  First, Next: PPointer;
+begin
+  GetMem(P, Size);
+  FillPattern(P, Rest, Size);
+  First := nil;
+  SilenceErrors;
+  ReturnNilIfGrowHeapFails := True;
+  LaneMM_SetMemoryLimit(LaneMM_HeapStatus.CommittedBytes + 4 shl 20);
+  try
+    repeat
+      Next := GetMem(Rest);
+      if Next <> nil then
+      begin
+        Next^ := First;
+        First := Next;
+      end;
+    until Next = nil;
+    AssertTrue('shrinks', ReallocMem(P, Rest) <> nil);
+    AssertTrue(HasPattern(P, Rest, Size));
+  finally
+    LaneMM_SetMemoryLimit(0);
+    ReturnNilIfGrowHeapFails := False;
+    RestoreErrors;
+  end;
+  while First <> nil do
+  begin
+    Next := First^;
+    FreeMem(First);
+    First := Next;
+  end;
+  FreeMem(P);
+end;
+
+procedure TEraseTests.NormalBlocksAreErasedInDebugMode;
+const
+  Size = 300;
+var
+  P, Q, Before: PByte;
+begin
+  GetMem(P, Size);
+  GetMem(Q, Size);
+  FillPattern(P, Size, Size);
+  FillPattern(Q, Size, Size);
+  LaneMM_EnterDebugMode;
+  try
+    FreeMem(P);
+    Before := Q;
+    ReallocMem(Q, 10 * Size);
+    AssertTrue('moved', Q <> Before);
+    LooksErased(P, Size);
+    LooksErased(Before, Size);
+    AssertTrue(HasPattern(Q, Size, Size));
+  finally
+    LaneMM_ExitDebugMode;
+  end;
+  FreeMem(Q);
 end;
 
 procedure TEraseTests.NewBlockIsFilled;
