@@ -63,6 +63,7 @@ type
     Mark: NativeUInt;              // the highest number of a block of the region
     First, Bytes: NativeUInt;      // the range of all blocks of the region
     Holder: PByte;                 // the block that is searched now, or nil
+    Counted: PByte;                // the block whose reference was counted last, or nil
     IsOfModule: Boolean;           // a module is searched now
     Found: TReferences;
     LastLimit: NativeUInt;         // end of the mapping seen last
@@ -90,10 +91,12 @@ var
   Item: ^TReference;
   Index: NativeInt;
 begin
+  if (Search.Holder <> nil) and (Search.Holder = Search.Counted) then
+    Exit;
   for Index := 0 to NativeInt(Search.Found.Shown) - 1 do
-    if (Search.Found.Items[Index].Address = Address)
-      or (Search.Holder <> nil) and (Search.Found.Items[Index].Holder = Search.Holder) then
+    if Search.Found.Items[Index].Address = Address then
       Exit;
+  Search.Counted := Search.Holder;
   Inc(Search.Found.Count);
   if Search.Found.Shown = MostReferences then
     Exit;

@@ -135,7 +135,7 @@ begin
   begin
     Entry^.Kind := Kind;
     Entry^.Value := Value;
-    if Count > Cardinal(AnyCount - Entry^.Count) then
+    if Count > NativeUInt(AnyCount - Entry^.Count) then
       Count := AnyCount - Entry^.Count;
     // Release: Kind and Value before Count. Pairs with SuppressionsMark.
     StoreRelease(Entry^.Count, Entry^.Count + Count);

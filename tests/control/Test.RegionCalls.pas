@@ -3,7 +3,7 @@
 /// routine to call.
 unit Test.RegionCalls;
 
-{$mode delphi}{$H+}
+{$mode delphi}{$H+}{$pointermath on}
 
 interface
 
@@ -17,6 +17,7 @@ type
     procedure ResetFreesNoBlockOfAThreadThatHasEnteredSince;
     procedure BlocksThatGoWithTheirRegionReferToNothing;
     procedure WordsOnTheStackAreNoReferences;
+    procedure BlockWithManyWordsIsOneReference;
     {$ifdef LINUX} procedure WalkWithoutARoutineToCallIsALine; {$endif}
   end;
 
@@ -172,6 +173,39 @@ begin
   Same(0, OnStack, 'words on the stack');
   FreeMem(Target);
   LaneMM_RegionFree(Ending);
+end;
+
+// More blocks than are listed refer to it, each by all of its words.
+procedure TRegionCallsTests.BlockWithManyWordsIsOneReference;
+const
+  More = MostReferences + 10;
+var
+  Ending: TLaneMM_Region;
+  Target: Pointer;
+  Holders: array[1..More] of PPointer;
+  Block: TBlockInfo;
+  Found: TReferences;
+  Before: NativeUInt;
+  Index, Word: Integer;
+begin
+  Ending := LaneMM_RegionCreate('ending', 0);
+  Target := BlockInside(Ending);
+  AssertTrue('in use', WalkFind(Target, Block));
+  ReferencesFind(Block.Group, Block.Number, Found);
+  Before := Found.Count; // what other tests have left
+  for Index := 1 to More do
+  begin
+    Holders[Index] := LaneMM_DebugGetMem(8 * SizeOf(Pointer));
+    for Word := 0 to 7 do
+      Holders[Index][Word] := Target;
+  end;
+  ReferencesFind(Block.Group, Block.Number, Found);
+  for Index := 1 to More do
+    FreeMem(Holders[Index]);
+  FreeMem(Target);
+  LaneMM_RegionFree(Ending);
+  Same(More, Int64(Found.Count - Before), 'blocks that refer to it');
+  Same(MostReferences, Found.Shown, 'those that are listed');
 end;
 
 {$ifdef LINUX}

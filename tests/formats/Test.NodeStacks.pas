@@ -1,4 +1,5 @@
-/// Tests of suppressions by routines: symbols are read once, not for each pattern.
+/// Tests of suppressions: by routines symbols are read once, not for each pattern; counts of more
+/// than 32 bits.
 unit Test.NodeStacks;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -21,6 +22,7 @@ type
     procedure TearDown; override;
   published
     procedure SymbolsAreReadOnceForAllPatterns;
+    procedure AnyNumberOfLeaksIsTakenBackAsItWasSuppressed;
   end;
 
 implementation
@@ -94,6 +96,27 @@ begin
   AtLeast(1, Before, 'calls that reserve memory');
   Mark(Foreign + Foreign + Foreign + Foreign + Foreign + Foreign + Foreign + Foreign);
   AtMost(Before + Spare, Reserves, 'calls with eight patterns');
+end;
+
+procedure CountOne(const Suppression: TSuppressionInfo; Context: Pointer);
+begin
+  Inc(PInteger(Context)^);
+end;
+
+procedure TNodeStacksTests.AnyNumberOfLeaksIsTakenBackAsItWasSuppressed;
+const
+  Size = 12345;
+  Many = NativeUInt({$ifdef CPU64} 5000000000 {$else} 1500000000 {$endif});
+var
+  Before, After: Integer;
+begin
+  Before := 0;
+  SuppressionsVisit(CountOne, @Before);
+  AssertTrue('suppressed', SuppressionAdd(suSize, Size, Many));
+  AssertTrue('taken back', SuppressionRemove(suSize, Size, Many));
+  After := 0;
+  SuppressionsVisit(CountOne, @After);
+  Same(Before, After, 'suppressions');
 end;
 
 initialization
