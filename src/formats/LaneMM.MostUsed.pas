@@ -83,14 +83,17 @@ begin
   Inc(Most^.Bytes, Block.RequestedSize);
 end;
 
-// Returns the number of the group with most bytes that is below Limit; 0 if none is.
-function Next(const Most: TMost; Limit: NativeUInt): Cardinal;
+// Returns the number of the group with most bytes after that of number Last, or of all if Last is
+// 0: of fewer bytes, or as many and a higher number; 0 if there is none.
+function Next(const Most: TMost; Last: Cardinal): Cardinal;
 var
   Index: Cardinal;
 begin
   Result := 0;
   for Index := 1 to Places do
-    if (Most.Groups[Index].Bytes > 0) and (Most.Groups[Index].Bytes < Limit)
+    if (Most.Groups[Index].Bytes > 0)
+      and ((Last = 0) or (Most.Groups[Index].Bytes < Most.Groups[Last].Bytes)
+      or (Most.Groups[Index].Bytes = Most.Groups[Last].Bytes) and (Index > Last))
       and ((Result = 0) or (Most.Groups[Index].Bytes > Most.Groups[Result].Bytes)) then
       Result := Index;
 end;
@@ -121,13 +124,13 @@ begin
   List.Order := @Order;
   List.Blocks := Most.Blocks;
   List.Bytes := Most.Bytes;
-  Index := Next(Most, High(NativeUInt));
+  Index := Next(Most, 0);
   while (Index <> 0) and (List.Count < Shown) do
   begin
     Most.Groups[Index].Most := Most.Groups[Index].BlockSize;
     Order[List.Count] := Index;
     Inc(List.Count);
-    Index := Next(Most, Most.Groups[Index].Bytes);
+    Index := Next(Most, Index);
   end;
   LeakTextAddMost(Text, List);
 end;

@@ -3,6 +3,7 @@
 ///   StarvedLeaks none SPARE   the same without a block in use
 ///   StarvedLeaks hold SPARE   the same with blocks that a running thread holds
 ///   StarvedLeaks full MOST    holds objects until there are no more than MOST KB of data beside those before
+///   StarvedLeaks alike MOST   the same with 16 MB of large blocks of one size, and 16 MB of another
 ///   StarvedLeaks report MOST  reports the blocks in use with 0 to MOST KB to spare, in steps of 4 KB,
 ///                             which must release what they take and nothing else
 program StarvedLeaks;
@@ -111,6 +112,17 @@ begin
   LimitTo(MappedBytes + Spare);
 end;
 
+// Takes blocks of two sizes that have as many bytes.
+procedure TakeLarge;
+var
+  Index: Integer;
+begin
+  for Index := 1 to 16 do
+    GetMem(Block, 1 shl 20);
+  for Index := 1 to 8 do
+    GetMem(Block, 2 shl 20);
+end;
+
 procedure FillMemory(Most: NativeUInt);
 var
   Row: TRow;
@@ -163,6 +175,11 @@ begin
     HoldAndEnd(StrToInt(ParamStr(2)) * 1024)
   else if ParamStr(1) = 'full' then
     FillMemory(StrToInt(ParamStr(2)) * 1024)
+  else if ParamStr(1) = 'alike' then
+  begin
+    TakeLarge;
+    FillMemory(StrToInt(ParamStr(2)) * 1024);
+  end
   else
   begin
     ReportInUse(StrToInt(ParamStr(2)) * 1024);
