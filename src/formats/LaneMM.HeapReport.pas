@@ -86,6 +86,13 @@ type
   end;
   PLines = ^TLines;
 
+  // All classes, which are no more than those of all call sites.
+  TClasses = record
+    Length: Cardinal;      // of Items
+    Items: array[0..SiteClassLimit - 1] of TEntry;
+  end;
+  PClasses = ^TClasses;
+
 const
   Values: array[THeapReport] of TReportValues = (
     (Count: pvInUseCount; Bytes: pvInUseBytes; Samples: pvInUseSamples; Title: 'In use'),
@@ -186,30 +193,31 @@ end;
 
 // Adds a part of a site to the sums of its class, at the index of the class or at the end.
 procedure AddToClass(const Profile: TProfile; const Part: TSitePart; Report: THeapReport;
-  var List: TEntries);
+  All: PClasses);
 var
-  Index: NativeInt;
+  Index: Cardinal;
 begin
   Index := 0;
-  while (Index < List.Length) and (List.Items[Index].ClassId <> Part.Item^.ClassId) do
+  while (Index < All^.Length) and (All^.Items[Index].ClassId <> Part.Item^.ClassId) do
     Inc(Index);
-  if Index = MostListed then
-    Exit;
-  if Index = List.Length then
-    Inc(List.Length);
-  List.Items[Index].ClassId := Part.Item^.ClassId;
-  Inc(List.Items[Index].Count, SitePartValue(Profile, Part, Values[Report].Count));
-  Inc(List.Items[Index].Bytes, SitePartValue(Profile, Part, Values[Report].Bytes));
+  if Index = All^.Length then
+    Inc(All^.Length);
+  All^.Items[Index].ClassId := Part.Item^.ClassId;
+  Inc(All^.Items[Index].Count, SitePartValue(Profile, Part, Values[Report].Count));
+  Inc(All^.Items[Index].Bytes, SitePartValue(Profile, Part, Values[Report].Bytes));
 end;
 
 procedure ChooseClasses(const Profile: TProfile; Report: THeapReport; out List: TEntries);
 var
-  All: TEntries;
+  All: PClasses;
   Index: NativeInt;
   Site: PSite;
   Part: TSitePart;
 begin
-  All := Default(TEntries);
+  OpenList(List);
+  All := OsTakePages(SizeOf(TClasses));
+  if All = nil then
+    Exit;
   Site := nil;
   while ProfileNext(Profile, Site) do
   begin
@@ -219,10 +227,10 @@ begin
         AddToClass(Profile, Part, Report, All);
       until not SitePartNext(Part);
   end;
-  OpenList(List);
-  for Index := 0 to All.Length - 1 do
-    if All.Items[Index].Bytes > 0 then
-      Insert(List, All.Items[Index]);
+  for Index := 0 to NativeInt(All^.Length) - 1 do
+    if All^.Items[Index].Bytes > 0 then
+      Insert(List, All^.Items[Index]);
+  OsReleasePages(All, SizeOf(TClasses));
 end;
 
 // ---------------------------------------------------------------------------- lines

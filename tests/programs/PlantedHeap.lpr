@@ -17,6 +17,10 @@
 ///   paths      Deep: a line that allocates 64 blocks of 700 bytes, each on another path; and ten
 ///              blocks of 3,000 bytes, each at a line of its own; writes a report of the heap in use
 ///   reports    First; writes the profiles twice while it runs, and a report of the heap in use
+///   callers    Lend: a line that allocates ten blocks of 500 bytes for one caller, which keeps them, and thirty for
+///              another one, which frees them; writes a report of the heap in use
+///   kinds      objects of 480 classes, which are made here: of sixty at each of eight call sites, with most bytes of
+///              the first of them, TMost; writes a report of the heap in use
 program PlantedHeap;
 
 {$mode delphi}{$H+}
@@ -272,6 +276,89 @@ begin
   LaneMM_WriteHeapReport(hrInUse);
 end;
 
+procedure Lend(Index: Integer);
+begin
+  GetMem(Kept[Index], 500);
+end;
+
+procedure Keep;
+var
+  Index: Integer;
+begin
+  for Index := 0 to 9 do
+    Lend(Index);
+end;
+
+procedure Return;
+var
+  Index: Integer;
+begin
+  for Index := 10 to 39 do
+    Lend(Index);
+  FreeSome(Kept, 10, 30);
+end;
+
+procedure Callers;
+begin
+  Return;
+  Keep;
+  LaneMM_WriteHeapReport(hrInUse);
+end;
+
+type
+  // The record of a class that is made here.
+  TClassRecord = array[0..39] of PtrInt;
+
+const
+  SiteCount = 8;
+  KindCount = 60;
+
+type
+  TKinds = record
+    IsData: Boolean;
+    Kinds: array[0..SiteCount - 1, 0..KindCount - 1] of TClassRecord;
+    Names: array[0..SiteCount - 1, 0..KindCount - 1] of string[15];
+  end;
+
+var
+  {$warn 3177 off}
+  Made: TKinds = (IsData: True); // in the file of the program, as classes are; the rest begins as zero
+  {$warn 3177 on}
+
+procedure MakeKinds(Site: Integer);
+var
+  Kind: Integer;
+  Next: ^TClassRecord;
+begin
+  for Kind := 0 to KindCount - 1 do
+  begin
+    Next := @Made.Kinds[Site, Kind];
+    Move(Pointer(TThing)^, Next^, SizeOf(Next^));
+    Made.Names[Site, Kind] := Format('TKind%dx%d', [Site, Kind]);
+    if Kind = 0 then
+    begin
+      Made.Names[Site, Kind] := Format('TMost%d', [Site]);
+      Next^[vmtInstanceSize div SizeOf(PtrInt)] := 5000;
+      Next^[vmtInstanceSize div SizeOf(PtrInt) + 1] := -5000;
+    end;
+    Next^[vmtClassName div SizeOf(PtrInt)] := PtrInt(@Made.Names[Site, Kind]);
+    Kept[Site * KindCount + Kind] := Make(TClass(Next));
+  end;
+end;
+
+procedure MakeAllKinds;
+begin
+  MakeKinds(0);
+  MakeKinds(1);
+  MakeKinds(2);
+  MakeKinds(3);
+  MakeKinds(4);
+  MakeKinds(5);
+  MakeKinds(6);
+  MakeKinds(7);
+  LaneMM_WriteHeapReport(hrInUse);
+end;
+
 procedure Reports;
 begin
   First;
@@ -288,7 +375,9 @@ type
   end;
 
 const
-  Parts: array[0..9] of TPart = (
+  Parts: array[0..11] of TPart = (
+    (Name: 'callers'; Call: Callers),
+    (Name: 'kinds'; Call: MakeAllKinds),
     (Name: 'peak'; Call: Peak),
     (Name: 'temporary'; Call: Temporary),
     (Name: 'lives'; Call: Short),
