@@ -16,7 +16,7 @@ uses
   {$ifdef LINUX} // of other systems the programs are built and run from here, see tests/matrix
   Test.DebugMatrix, Test.FaultOrigin, Test.CaseSuites, Test.LogFiles, Test.Elf, Test.EventLog, Test.Profile,
   Test.HeapProfile, {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)} Test.TimedReports, {$ifend}
-  Test.Leaks, Test.StarvedLeaks, Test.BlackBox,
+  Test.Leaks, Test.StarvedLeaks, Test.BlackBox, Test.BoxState,
   Test.DeepStacks, Test.Leaves, Test.CodeRanges, Test.ReportHead, Test.CompatNames, Test.Mailbox, Test.Pressure,
   Test.KeptSymbols, Test.NodeStacks, Test.CallTree, Test.OsSignals, Test.Pause, Test.Modules,
   {$endif}

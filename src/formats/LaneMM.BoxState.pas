@@ -11,12 +11,14 @@ unit LaneMM.BoxState;
 interface
 
 uses
-  LaneMM.Layout, LaneMM.Stats, LaneMM.Text, LaneMM.ElfFile, LaneMM.CallSites, LaneMM.OsGroup,
-  LaneMM.BoxThreads;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Stats, LaneMM.Text, LaneMM.ElfFile, LaneMM.CallSites,
+  LaneMM.OsGroup, LaneMM.BoxThreads;
 
 const
   /// Modules that a box names.
   MostBoxModules = 128;
+  /// Regions that a box has.
+  MostBoxRegions = 32;
   /// Distance of two times when the call sites in use are kept, in seconds, and number of those.
   BoxEarlierSeconds = 10;
   BoxEarlierCount = 3;
@@ -31,6 +33,7 @@ type
   end;
   /// The distances of points that are kept.
   TBoxRate = (raSecond, raMinute, raHour);
+  PBoxPoints = ^TBoxPoints;
   /// The last points at one of them, the oldest first.
   TBoxPoints = record
     Count: NativeUInt;                 //< owner  points
@@ -53,6 +56,13 @@ type
     ClassIds: array[0..2 * MostBoxKeys - 1] of NativeUInt; //< owner  see SampleClass
   end;
 
+  /// The regions with most memory, most first.
+  TBoxRegions = record
+    Count: NativeUInt;                                  //< owner  regions
+    Heaps: array[0..MostBoxRegions - 1] of PHeap;       //< owner  the heaps that describe them
+    Slices: array[0..MostBoxRegions - 1] of NativeUInt; //< owner  their backed slices
+  end;
+
   PBoxState = ^TBoxState;
   /// The memory of the box, from one state to the next. What a state is made of lies here, too: a
   /// thread that allocates may have a small stack.
@@ -73,6 +83,7 @@ type
     Threads: TBoxThreads;    //< owner  the threads
     HeldBytes: UInt64;       //< owner  usable bytes in use of all sites
     Sites: TBoxSites;        //< owner  both
+    Regions: TBoxRegions;    //< owner  the regions
     Sizes: TClassStatuses;   //< owner  blocks by size
     Name: TPath;             //< owner  the name of a class
     Elf: TElfFile;           //< owner  the file of a module
@@ -90,13 +101,12 @@ procedure BoxAddState(var Text: TText; var State: TBoxState; const Status: TStat
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.Threads, LaneMM.Json,
+  LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.Threads, LaneMM.Json,
   LaneMM.ReportHead, LaneMM.Unwind, LaneMM.BoxFormat, LaneMM.ObserveState, LaneMM.SampledClasses,
   LaneMM.Samples;
 
 const
   MostFramesOfSite = 32;
-  MostRegions = 32;
   // Characters after which no module and no site is added: what follows has space.
   ModulesLimit = BoxTextBytes div 3;
   SitesLimit = BoxTextBytes - 16384;
@@ -354,27 +364,50 @@ begin
   TextAdd(Text, ']');
 end;
 
-procedure AddRegions(var Text: TText);
+// Adds a region, if it is one of those with most memory.
+procedure ListRegion(var Regions: TBoxRegions; Heap: PHeap);
+var
+  Slices, Index: NativeUInt;
+begin
+  Slices := LoadAcquire(Heap^.Data.Slices);
+  if Regions.Count < MostBoxRegions then
+    Inc(Regions.Count)
+  else if Slices <= Regions.Slices[MostBoxRegions - 1] then
+    Exit;
+  Index := Regions.Count - 1;
+  while (Index > 0) and (Regions.Slices[Index - 1] < Slices) do
+  begin
+    Regions.Heaps[Index] := Regions.Heaps[Index - 1];
+    Regions.Slices[Index] := Regions.Slices[Index - 1];
+    Dec(Index);
+  end;
+  Regions.Heaps[Index] := Heap;
+  Regions.Slices[Index] := Slices;
+end;
+
+procedure AddRegions(var Text: TText; var Regions: TBoxRegions);
 var
   Heap: PHeap;
-  Count: Cardinal;
+  Index: NativeInt;
 begin
-  JsonOpen(Text, 'regions', '[');
-  Count := 0;
+  Regions.Count := 0;
   Heap := ThreadsFirstHeap;
-  while (Heap <> nil) and (Count < MostRegions) do
+  while Heap <> nil do
   begin
     if (Heap^.Region = Heap) and (LoadAcquire(Heap^.Data.Made) <> RegionEnded) then
-    begin
-      JsonOpenItem(Text);
-      JsonAddText(Text, 'name', @Heap^.Data.Name);
-      JsonAddNumber(Text, 'committed', UInt64(LoadAcquire(Heap^.Data.Slices)) * SliceSize);
-      JsonAddNumber(Text, 'peak', UInt64(Heap^.Data.Peak) * SliceSize);
-      JsonAddNumber(Text, 'limit', UInt64(Heap^.Data.Limit) * SliceSize);
-      TextAdd(Text, '}');
-      Inc(Count);
-    end;
+      ListRegion(Regions, Heap);
     Heap := Heap^.NextHeap;
+  end;
+  JsonOpen(Text, 'regions', '[');
+  for Index := 0 to NativeInt(Regions.Count) - 1 do
+  begin
+    Heap := Regions.Heaps[Index];
+    JsonOpenItem(Text);
+    JsonAddText(Text, 'name', @Heap^.Data.Name);
+    JsonAddNumber(Text, 'committed', UInt64(Regions.Slices[Index]) * SliceSize);
+    JsonAddNumber(Text, 'peak', UInt64(Heap^.Data.Peak) * SliceSize);
+    JsonAddNumber(Text, 'limit', UInt64(Heap^.Data.Limit) * SliceSize);
+    TextAdd(Text, '}');
   end;
   TextAdd(Text, ']');
 end;
@@ -400,14 +433,38 @@ end;
 
 // ---------------------------------------------------------------------------- the state
 
+// Sets a time back, at most to 0.
+procedure SetBack(var Seconds: UInt64; Distance: UInt64);
+begin
+  if Distance > Seconds then
+    Distance := Seconds;
+  Dec(Seconds, Distance);
+end;
+
+// Where the clock was set back, earlier points count as if it had been so before: otherwise none
+// would be kept until it has caught up.
+procedure SetPointsBack(Points: PBoxPoints; Seconds: UInt64);
+var
+  Index: NativeInt;
+  Last: UInt64;
+begin
+  if Points^.Count = 0 then
+    Exit;
+  Last := Points^.Items[Points^.Count - 1].Seconds;
+  if Last > Seconds then
+    for Index := 0 to NativeInt(Points^.Count) - 1 do
+      SetBack(Points^.Items[Index].Seconds, Last - Seconds);
+end;
+
 procedure BoxNotePoint(var State: TBoxState; const Point: TBoxPoint);
 var
   Rate: TBoxRate;
-  Points: ^TBoxPoints;
+  Points: PBoxPoints;
 begin
   for Rate := Low(TBoxRate) to High(TBoxRate) do
   begin
     Points := @State.Points[Rate];
+    SetPointsBack(Points, Point.Seconds);
     if (Points^.Count > 0)
       and (Point.Seconds < Points^.Items[Points^.Count - 1].Seconds + RateSteps[Rate]) then
       Continue;
@@ -424,7 +481,12 @@ end;
 procedure BoxNoteTime(var State: TBoxState; Seconds: UInt64);
 var
   Index: Cardinal;
+  Last: UInt64;
 begin
+  Last := State.Earlier[0].Seconds;
+  if Last > Seconds then // likewise
+    for Index := 0 to BoxEarlierCount - 1 do
+      SetBack(State.Earlier[Index].Seconds, Last - Seconds);
   if Seconds < State.Earlier[0].Seconds + BoxEarlierSeconds then
     Exit;
   if State.Earlier[0].Seconds = 0 then // the process begins: nothing is in use
@@ -450,7 +512,7 @@ begin
   BoxFindThreads(State.Threads);
   AddHeap(Text, State, Status);
   AddSizes(Text, State);
-  AddRegions(Text);
+  AddRegions(Text, State.Regions);
   BoxAddThreads(Text, State.Threads);
   for Rate := Low(TBoxRate) to High(TBoxRate) do
     AddPoints(Text, State.Points[Rate], RateNames[Rate]);

@@ -17,6 +17,7 @@ type
     procedure KilledProgramLeavesItsLastEvents;
     procedure ProgramThatEndsWellLeavesNone;
     procedure ProgramThatFailsLeavesItsExitCode;
+    procedure LargestRegionIsTheFirst;
   end;
 
 implementation
@@ -123,6 +124,23 @@ begin
   State := StateOf(Box);
   Same(3, State.Objects['head'].Get('exit_code', -1), 'exit code');
   AssertTrue('bytes in use', State.Objects['heap'].Get('used', 0) > 4000000);
+  State.Free;
+  Dispose(Box);
+end;
+
+// It was made before all others, of which the box has space for some.
+procedure TBlackBoxTests.LargestRegionIsTheFirst;
+var
+  Box: PBox;
+  State: TJSONObject;
+begin
+  Program_.Run(Boxed, ['regions']);
+  Program_.EndedWith(3);
+  Box := BoxOf;
+  State := StateOf(Box);
+  Same(32, State.Arrays['regions'].Count, 'regions');
+  AssertEquals('large', State.Arrays['regions'].Objects[0].Get('name', ''));
+  AtLeast(4000000, State.Arrays['regions'].Objects[0].Get('committed', Int64(0)), 'its memory');
   State.Free;
   Dispose(Box);
 end;

@@ -5,6 +5,7 @@
 ///   Boxed kill                fills the cache and is killed
 ///   Boxed lines [THREADS]     pages of two call sites of one line, each with fewer bytes than one of
 ///                             another line; then as with PAGES
+///   Boxed regions             fills a region of a thousand pages, then a hundred of one; ends with exit code 3
 ///   Boxed daemon              ends; a child process fills the cache again and again
 program Boxed;
 
@@ -77,6 +78,21 @@ begin
   Add(TNewPage, 700);
 end;
 
+procedure FillRegions;
+const
+  PageBytes = 4096;
+var
+  Region: TLaneMM_Region;
+  Index: Integer;
+begin
+  Region := LaneMM_RegionCreate('large', 0);
+  for Index := 1 to 1000 do
+    LaneMM_RegionGetMem(Region, PageBytes);
+  for Index := 1 to 100 do
+    LaneMM_RegionGetMem(LaneMM_RegionCreate('small', 0), PageBytes);
+  Halt(3);
+end;
+
 procedure BeDaemon;
 begin
   {$ifdef UNIX}
@@ -94,6 +110,8 @@ var
 begin
   if ParamStr(1) = 'daemon' then
     BeDaemon;
+  if ParamStr(1) = 'regions' then
+    FillRegions;
   if ParamStr(1) = 'kill' then
   begin
     FillCache(1000);
