@@ -1,6 +1,6 @@
 /// A program with a heap of known contents, for the tests of lanemm.
 //
-//   Planted held | stop | damage | overrun | leak | leakempty | leakstale | leaklist | leakgrown |
+//   Planted held | stop | damage | overrun | record | leak | leakempty | leakstale | leaklist | leakgrown |
 //     leakpacked | leakdeep | inregister | vacant | churn | leakchurn | locked | regions [churn]
 //
 // Prints what it knows of itself as lines `NAME VALUE`; then `churn` and `leakchurn` go on allocating
@@ -12,7 +12,8 @@ program Planted;
 {$ifdef CPUX86_64} {$asmmode intel} {$endif}
 
 uses
-  LaneMM, cthreads, SysUtils, Classes, Contnrs, BaseUnix, LaneMM.Layout, LaneMM.Types, LaneMM.Stats, LaneMM.Lock;
+  LaneMM, cthreads, SysUtils, Classes, Contnrs, BaseUnix, LaneMM.Layout, LaneMM.Types, LaneMM.Stats, LaneMM.Lock,
+  LaneMM.DebugSpans;
 
 const
   AlphaCount = 1000;
@@ -413,6 +414,11 @@ begin
     GetMem(Overrun, 50);
     Overrun[50] := 1;
     WriteLn('overrun ', NativeUInt(Overrun));
+  end;
+  if Command = 'record' then // with debug blocks: the size of one is damaged
+  begin
+    GetMem(Overrun, 50);
+    DebugBlockOf(Overrun)^.Size := NativeUInt(1) shl 46;
   end;
   Report;
   if Orders <> 0 then

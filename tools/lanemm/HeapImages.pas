@@ -253,6 +253,7 @@ procedure THeapImage.Refresh;
 begin
   Clear;
   Pages := TTargetPages.Create(Target);
+  Target.CheckThere; // another program may have something else there
   ReadProcess;
   ReadArenas;
   ReadHeaps;

@@ -284,16 +284,17 @@ procedure TSummary.AddDebug(Run: PRun);
 var
   Records: TArray<TDebugBlock>;
   Index: Integer;
-  Blocks: UInt64;
+  Blocks, Size: UInt64;
 begin
   Records := Walker.DebugRecords(Run);
   Blocks := 0;
   for Index := 0 to High(Records) do
     if DebugStateOf(Records[Index].State) = dsInUse then
     begin
+      Size := Walker.DebugSize(Run, @Records[Index], Index);
       Inc(Blocks);
-      Inc(Numbers^.Debug.Bytes, Records[Index].Size);
-      AddToRegion(Image.RegionOfGroup(Records[Index].Group), 1, Records[Index].Size);
+      Inc(Numbers^.Debug.Bytes, Size);
+      AddToRegion(Image.RegionOfGroup(Records[Index].Group), 1, Size);
     end;
   AddSpan(Numbers^.Debug, Blocks, Run^.Span^.BlockBytes, Run^.SliceCount * SliceSize);
 end;

@@ -39,6 +39,9 @@ type
     procedure VisitRun(Run: PRun; Visit: TBlockVisit);
     /// Returns the bookkeeping records of a span of debug blocks.
     function DebugRecords(Run: PRun): TArray<TDebugBlock>;
+    /// Returns the requested size of one of them, number Index; where the record is damaged at most the
+    /// size that has space there.
+    function DebugSize(Run: PRun; Block: PDebugBlock; Index: Integer): NativeUInt;
   end;
 
 const
@@ -48,7 +51,7 @@ const
 implementation
 
 uses
-  LaneMM.RemoteList, LaneMM.Span, LaneMM.DebugSpans, LaneMM.DebugRecords;
+  Math, LaneMM.RemoteList, LaneMM.Span, LaneMM.DebugSpans, LaneMM.DebugRecords;
 
 constructor TWalker.Create(Heap: THeapImage);
 begin
@@ -118,7 +121,7 @@ var
 begin
   Block := Default(TBlockFound);
   Block.Address := Run^.Address;
-  Block.Size := Run^.Span^.BlockSize;
+  Block.Size := Min(Run^.Span^.BlockSize, Run^.SliceCount * SliceSize);
   Block.Run := Run;
   ReadData(Block);
   Visit(Block);
@@ -133,6 +136,14 @@ begin
   if not Image.Target.ReadAll(Run^.Address, Pointer(Result),
     NativeUInt(Length(Result)) * SizeOf(TDebugBlock)) then
     Result := nil;
+end;
+
+function TWalker.DebugSize(Run: PRun; Block: PDebugBlock; Index: Integer): NativeUInt;
+var
+  Place: TDebugPlace;
+begin
+  DebugPlaceIn(Run^.Span, Block, Index, Place);
+  Result := Min(Block^.Size, Place.Capacity);
 end;
 
 procedure TWalker.VisitDebug(Run: PRun; Visit: TBlockVisit);
@@ -150,7 +161,7 @@ begin
       Continue;
     DebugPlaceIn(Run^.Span, @Records[Index], Index, Place);
     Block.Address := UInt64(Place.Data);
-    Block.Size := Records[Index].Size;
+    Block.Size := DebugSize(Run, @Records[Index], Index);
     Block.IsFree := DebugStateOf(Records[Index].State) <> dsInUse;
     Block.Debug := @Records[Index];
     ReadData(Block);

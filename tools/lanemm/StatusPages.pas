@@ -118,18 +118,21 @@ begin
     if Pos(' ' + PageMapping, Line) = 0 then
       Continue;
     Fields := Line.Split([' '], TStringSplitOptions.ExcludeEmpty);
-    if Fields[Ord(mfRights)] = 'rw-s' then
+    if (Length(Fields) > Ord(High(TMapsField))) and (Fields[Ord(mfRights)] = 'rw-s') then
       Insert(Fields, Result, Length(Result));
   end;
 end;
 
+// A file may have such a name, too, and a number that no segment has.
 function PageSegments(ProcessId: Integer): TArray<Integer>;
 var
   Fields: TStringArray;
+  Number: Integer;
 begin
   Result := nil;
   for Fields in PageMappings(ProcessId) do
-    Insert(StrToInt(Fields[Ord(mfInode)]), Result, Length(Result));
+    if TryStrToInt(Fields[Ord(mfInode)], Number) then
+      Insert(Number, Result, Length(Result));
 end;
 
 // Goes to the namespace of segments that the file of /proc stands for.
@@ -158,6 +161,7 @@ const
 var
   Fields: TStringArray;
   Handle: THandle;
+  Status: TStat;
 begin
   Result := nil;
   for Fields in PageMappings(ProcessId) do
@@ -167,7 +171,9 @@ begin
         Access[Flags = SHM_RDONLY]);
       if Handle < 0 then
         Continue;
-      Result := fpMMap(nil, SizeOf(TStatusPage), Rights[Flags = SHM_RDONLY], MAP_SHARED, Handle, 0);
+      // To read beyond the end of a file would end lanemm.
+      if (fpFStat(Handle, Status) = 0) and (Status.st_size >= SizeOf(TStatusPage)) then
+        Result := fpMMap(nil, SizeOf(TStatusPage), Rights[Flags = SHM_RDONLY], MAP_SHARED, Handle, 0);
       fpClose(Handle);
       if Result = MAP_FAILED then
         Result := nil;
@@ -188,16 +194,17 @@ var
   Back, There: THandle;
   IsForeign: Boolean;
 begin
-  Back := 0;
-  There := 0;
+  Back := -1;
   Theirs := Format('/proc/%d/ns/ipc', [ProcessId]);
   IsForeign := (fpReadLink(Theirs) <> fpReadLink(Own)) and not IsMadeHere(ProcessId, Segment);
   if IsForeign then
   begin
     Back := FileOpen(Own, fmOpenRead or fmShareDenyNone);
     There := FileOpen(Theirs, fmOpenRead or fmShareDenyNone);
-    EnterNamespace(There);
-    FileClose(There);
+    if (Back >= 0) and (There >= 0) then
+      EnterNamespace(There);
+    if There >= 0 then
+      FileClose(There);
     IsForeign := fpReadLink(Theirs) <> fpReadLink(Own);
   end;
   Result := nil;
@@ -205,8 +212,11 @@ begin
     Result := shmat(Segment, nil, Flags);
   if NativeInt(Result) = -1 then
     Result := nil;
-  if There > 0 then
+  if Back >= 0 then
+  begin
     EnterNamespace(Back);
+    FileClose(Back);
+  end;
   if Result = nil then
     Result := MapFile(ProcessId, Segment, Flags);
 end;

@@ -85,6 +85,8 @@ type
     MemoryFile: TFileStream;
     TaskOf: TDictionary<Cardinal, Cardinal>; // by own number, of a thread in a container
     StartTime: string; // of the process, by which another one with its number is known
+    OpenedProgram: TArray<string>; // see ProgramOf
+    procedure CheckProgram;
     procedure ReadMappings;
     procedure OpenMemory;
     procedure RaiseRefused;
@@ -111,6 +113,8 @@ const
 
 /// Returns the contents of a small file of /proc; empty when it cannot be read.
 function ReadSmallFile(const Path: string): string;
+/// Returns whether a path leads to a regular file: a pipe would be waited for.
+function IsPlainFile(const Path: string): Boolean;
 /// Returns Text with `?` for each byte that is no text: control characters, which a terminal would
 /// obey, and what is no UTF-8, such as the rest of a name that was cut.
 function Printable(const Text: string): string;
@@ -128,7 +132,9 @@ function ThreadsOf(ProcessId: Integer): TArray<Integer>;
 /// Returns whether the process has ended, maybe unnoticed by its parent; also for a thread of the
 /// system, which has no memory of its own.
 function HasEnded(Id: Integer): Boolean;
-/// Raises ETool that says so.
+/// Returns the number of a thread that goes on, but for the main one; 0: there is none.
+function LivingThread(Id: Integer): Integer;
+/// Raises ETool that says that the process has ended.
 procedure RaiseEnded(Id: Integer);
 /// Returns the number by which a process, or that of a thread, knows itself: in a container it is
 /// another one.
@@ -169,9 +175,19 @@ begin
   repeat
     Count := FileRead(Handle, Buffer, SizeOf(Buffer));
     if Count > 0 then
-      Result := Result + Copy(Buffer, 1, Count);
+    begin
+      SetLength(Result, Length(Result) + Count);
+      Move(Buffer, Result[Length(Result) - Count + 1], Count);
+    end;
   until Count <= 0;
   FileClose(Handle);
+end;
+
+function IsPlainFile(const Path: string): Boolean;
+var
+  Status: TStat;
+begin
+  Result := (fpStat(Path, Status) = 0) and fpS_ISREG(Status.st_mode);
 end;
 
 function Printable(const Text: string): string;
@@ -208,9 +224,18 @@ begin
       Exit(Trim(Copy(Line, Length(Name) + 2)));
 end;
 
+// A process may have no command line, so that is no sign.
 function HasEnded(Id: Integer): Boolean;
+const
+  StateField = 3;
+  FlagsField = 9;
+  OfSystem = $200000; // PF_KTHREAD
+var
+  Folder: string;
 begin
-  Result := ReadSmallFile(Format('/proc/%d/cmdline', [Id])) = '';
+  Folder := Format('/proc/%d', [Id]);
+  Result := (StrToInt64Def(StatField(Folder, FlagsField), OfSystem) and OfSystem <> 0)
+    or (Pos(StatField(Folder, StateField), 'ZX') > 0);
 end;
 
 function NumbersIn(const Folder: string): TArray<Integer>;
@@ -246,7 +271,6 @@ begin
     Result := Fields[Number - NameField];
 end;
 
-// Returns the number of a thread that goes on; 0: there is none.
 function LivingThread(Id: Integer): Integer;
 begin
   for Result in ThreadsOf(Id) do
@@ -426,6 +450,22 @@ begin
   Result := StatField(Format('/proc/%d', [Id]), StartField);
 end;
 
+// Returns what differs when a process has become another program: where its stack begins, which is a random
+// place, and the number of its file. Each may be hidden: empty then.
+function ProgramOf(Id: Integer): TArray<string>;
+const
+  StackField = 28;
+  Hidden = '0';
+var
+  Status: TStat;
+begin
+  Result := [StatField(Format('/proc/%d', [Id]), StackField), ''];
+  if Result[0] = Hidden then
+    Result[0] := '';
+  if fpStat(Format('/proc/%d/exe', [Id]), Status) = 0 then
+    Result[1] := UIntToStr(Status.st_ino);
+end;
+
 constructor TProcessTarget.Create(Id: Integer);
 begin
   inherited Create;
@@ -435,6 +475,7 @@ begin
   ProgramPath := fpReadLink(Format('/proc/%d/exe', [Id]));
   TaskOf := TDictionary<Cardinal, Cardinal>.Create;
   StartTime := StartTimeOf(Id);
+  OpenedProgram := ProgramOf(Id);
   ReadMappings;
 end;
 
@@ -619,16 +660,29 @@ begin
     Exit;
   if HasEnded(ProcessId) then
     raise ETool.Create(ecNoProcess, 'process %d has ended', [ProcessId]);
+  CheckProgram;
   if (RegionCount > 0) and (Read(Regions[0]^.First, @Own, 1) = 0) then
     RaiseRefused;
   inherited Need(Address, Buffer, Size, What);
 end;
 
+// Raises ETool if it runs another program by now: then its memory is not that of the one that was opened.
+procedure TProcessTarget.CheckProgram;
+var
+  Present: TArray<string>;
+  Index: Integer;
+begin
+  Present := ProgramOf(ProcessId);
+  for Index := 0 to High(Present) do
+    if (Present[Index] <> '') and (OpenedProgram[Index] <> '') and (Present[Index] <> OpenedProgram[Index]) then
+      raise ETool.Create(ecNoProcess, 'process %d has become another program', [ProcessId]);
+end;
+
 procedure TProcessTarget.CheckThere;
 begin
-  if (ReadSmallFile(Format('/proc/%d/maps', [ProcessId])) = '')
-    or (StartTimeOf(ProcessId) <> StartTime) then
+  if HasEnded(ProcessId) or (StartTimeOf(ProcessId) <> StartTime) then
     raise ETool.Create(ecNoProcess, 'process %d has ended while it was read', [ProcessId]);
+  CheckProgram;
 end;
 
 end.

@@ -125,18 +125,10 @@ begin
           Dec(Count);
     end;
     for Index := First to Lines.Count - 1 do
-      WriteLn(Lines[Index]);
+      WriteLn(Printable(Lines[Index]));
   finally
     Lines.Free;
   end;
-end;
-
-// A pipe would be waited for.
-function IsPlainFile(const Path: string): Boolean;
-var
-  Status: TStat;
-begin
-  Result := (fpStat(Path, Status) = 0) and fpS_ISREG(Status.st_mode);
 end;
 
 // Prints the answer; of an event log the reports that it got, of any other file the name.

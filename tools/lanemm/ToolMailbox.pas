@@ -18,8 +18,11 @@ type
   private
     Pid: Integer;
     Page: PStatusPage;
+    Segment: Integer;  // of the page
     CanStart: Boolean; // whether the system has not refused to let this tool start a thread in it
-    function TryOpen(Segment: Integer): Boolean;
+    function TryOpen(Number: Integer): Boolean;
+    function IsGone: Boolean;
+    function HasSegment: Boolean;
     procedure Close;
     function OpenOwn: Boolean;
     procedure WakeChild(const Parents: TPageCopy);
@@ -119,8 +122,9 @@ end;
 // ---------------------------------------------------------------------------- open
 
 // Maps the segment; returns whether it is the page of the process.
-function TMailbox.TryOpen(Segment: Integer): Boolean;
+function TMailbox.TryOpen(Number: Integer): Boolean;
 begin
+  Segment := Number;
   Page := MapSegment(Pid, Segment, 0);
   Result := (Page <> nil) and IsPage(Page^) and (Page^.Head.ProcessId = UInt64(OwnNumber(Pid)));
   if not Result then
@@ -153,8 +157,10 @@ const
   Rounds = 50;
 var
   Round: Integer;
+  Why: string;
 begin
-  Page := MapSegment(Pid, Parents.Segment, 0);
+  Segment := Parents.Segment;
+  Page := MapSegment(Pid, Segment, 0);
   if (Page = nil) or (Page^.Head.Layout <> PageLayout) or (Page^.Head.HasMailbox <> 1) then
     Exit; // as below for the page of its own
   for Round := 0 to Rounds - 1 do
@@ -167,14 +173,15 @@ begin
       Close;
       if OpenOwn then
         Exit;
-      Page := MapSegment(Pid, Parents.Segment, 0);
+      Segment := Parents.Segment;
+      Page := MapSegment(Pid, Segment, 0);
     end;
     if Page = nil then
       Exit;
   end;
+  Why := WhyNoAnswer(0);
   Close;
-  raise ETool.Create(ecFailed, 'process %d has the page of its parent process so far: %s', [Pid,
-    WhyNoAnswer(0)]);
+  raise ETool.Create(ecFailed, 'process %d has the page of its parent process so far: %s', [Pid, Why]);
 end;
 
 procedure TMailbox.RaiseUnopened;
@@ -273,6 +280,22 @@ begin
     Page^.Mailbox.Answered.Room := UInt64(Requested);
 end;
 
+// Returns whether no thread of the process is left.
+function TMailbox.IsGone: Boolean;
+begin
+  Result := HasEnded(Pid) and (LivingThread(Pid) = 0);
+end;
+
+// Returns whether the process still has the segment of the page.
+function TMailbox.HasSegment: Boolean;
+var
+  Each: Integer;
+begin
+  Result := False;
+  for Each in PageSegments(Pid) do
+    Result := Result or (Each = Segment);
+end;
+
 // Returns why the process has not answered.
 function TMailbox.WhyNoAnswer(Postponed: UInt64): string;
 var
@@ -281,7 +304,9 @@ begin
   State := StatusValue(FolderOf(Pid), 'State');
   if State = '' then
     raise ETool.Create(ecNoProcess, 'process %d has ended', [Pid]);
-  if StartsStr('T', UpperCase(State)) then
+  if not HasSegment then
+    Result := 'it has become another program, or has unloaded the library with LaneMM'
+  else if StartsStr('T', UpperCase(State)) then
     Result := 'it is stopped; `lanemm state` and `map` read it without its help'
   else if StartsStr('D', State) then
     Result := 'it waits for a device or a file system'
@@ -303,6 +328,8 @@ begin
   Postponed := Page^.Mailbox.Postponed.Room;
   while Page^.Mailbox.Answered.Room <> Number do
   begin
+    if (Look mod LooksForRing = 0) and IsGone and (Page^.Mailbox.Answered.Room <> Number) then
+      raise ETool.Create(ecNoProcess, 'process %d has ended', [Pid]);
     if (Look mod LooksForRing = 0) and (Page^.Mailbox.Taken.Room <> Number) then
       Ring(Look div LooksForRing);
     if (GetTickCount64 > Limit) and (TakeBack or (Page^.Mailbox.Answered.Room <> Number)) then

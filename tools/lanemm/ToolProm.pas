@@ -284,9 +284,10 @@ var
   ProcessId: Integer;
 begin
   Tables := Default(TTables);
-  Processes := ProcessesOnLaneMM;
   if Arguments.Words.Count > 0 then
-    Processes := [Arguments.ProcessId];
+    Processes := [Arguments.ProcessId]
+  else
+    Processes := ProcessesOnLaneMM;
   for ProcessId in Processes do
     AddProcess(ProcessId, Arguments, Tables);
   Lines := TStringList.Create;
