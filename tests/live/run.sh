@@ -23,6 +23,7 @@ mkdir -p "$out/pascal" "$out/client"
     fpc $flags -O2 -Fusrc "-Fusrc/*" -Futools/lanemm "-FE$out" "-FU$out/client" tests/live/Asking.lpr &&
     gcc -O2 -Wall -pthread -o "$out/asked" tests/live/asked.c -ldl &&
     gcc -O2 -Wall -Wno-use-after-free -pthread -o "$out/altstack" tests/live/altstack.c &&
+    gcc -O2 -Wall -o "$out/signalled" tests/live/signalled.c &&
     sh lib/build.sh && make --no-print-directory lanemm &&
     gcc -O2 -fno-builtin -Wall -fPIC -shared -o "$out/unloaded.so" tests/c/unloaded.c build/lib/liblanemm.a \
       -Wl,--exclude-libs,ALL -Wl,-Bsymbolic &&
@@ -262,6 +263,12 @@ promise 'a program whose lanemm is terminated answers the next one' terminated
 stop
 promise 'and ends well' ends_well
 
+# Some of its signals come when lanemm is about to stop its thread, which starts one that answers.
+start env "LD_PRELOAD=$preload" "$out/signalled"
+promise 'a program that gets signals is asked' timeout 600 "$out/Asking" $pid 100 status
+stop
+promise 'and has got all of them' ends_well
+
 # ---------------------------------------------------------------- a library that is unloaded
 
 # Of a request that meets the end of its page no answer comes.
@@ -303,6 +310,11 @@ answers_unattached 'not attached: that thread answers' 0 'used ' do $pid status
 stop
 start env "LD_PRELOAD=$preload" bash -c 'echo ready; read line'
 answers_unattached 'not attached: a program that does nothing' 1 'none of its threads has looked' do $pid status --timeout=1s
+stop
+start env "LD_PRELOAD=$preload" bash -c '( echo ready; read line; exit 0 ); exit $?'
+child=$(cat /proc/$pid/task/$pid/children)
+answers_unattached 'not attached: a child process that does nothing' 1 \
+  'has the page of its parent process so far: none of its threads has looked' do "${child% }" status
 stop
 for attach in '' LANEMM=attach=2; do
   start env "LD_PRELOAD=$preload" $attach bash -c 'echo ready; read line; exit 0'

@@ -12,18 +12,29 @@ uses
   Targets;
 
 type
+  /// A thread that is traced.
+  TSeized = record
+    Id: Integer;     //< as the system numbers it
+    Signal: Integer; //< that was on its way to the thread when it stopped; 0: none
+  end;
+
+  /// How a thread that was interrupted has come to stand still.
+  TStop = (
+    spLate,     //< it has not, in time
+    spEnded,    //< it has ended
+    spSignal,   //< at a signal, which came first
+    spInterrupt //< by the interrupt
+  );
+
   /// A process whose threads, or some of them, stand still until this is freed.
   TPause = class
   private
     ProcessId: Integer;
-    Threads: array of record
-      Id: Integer;
-      Signal: Integer; // that was on its way to the thread; 0: none
-    end;
+    Threads: array of TSeized;
     function Has(Thread: Integer): Boolean;
     function Seize(Thread: Integer): Boolean;
     function SeizeAll(const Chosen: TArray<Integer>): Boolean;
-    procedure AwaitStop(Thread: Integer);
+    procedure TakeRegisters(var Thread: TSeized);
   public
     /// The threads that were paused, as the system numbers them, and their registers.
     Numbers: TArray<Integer>;
@@ -38,12 +49,16 @@ type
 
 const
   // Requests of ptrace, and what the status of a thread has that such a request has stopped.
-  Detach = 17;
   GetRegisters = $4204;
-  SeizeThread = $4206;
   Interrupt = $4207;
   StopEvent = 128;
 
+/// Traces a thread with these marks of ptrace, and interrupts it; returns whether the system obeys.
+function ThreadSeize(Thread: Integer; Marks: NativeUInt; out Seized: TSeized): Boolean;
+/// Waits until it stands still. A signal that came first is kept for ThreadLetGo.
+function ThreadAwait(var Seized: TSeized): TStop;
+/// Lets it go on, untraced, and with that signal.
+procedure ThreadLetGo(const Seized: TSeized);
 /// Sends a request of ptrace; returns whether the system obeys.
 function Trace(Request, Thread: Integer; Address, Data: NativeUInt): Boolean;
 /// Reads or sets the registers of a stopped thread, as the request says.
@@ -98,6 +113,44 @@ begin
   until False;
 end;
 
+function ThreadSeize(Thread: Integer; Marks: NativeUInt; out Seized: TSeized): Boolean;
+const
+  SeizeRequest = $4206;
+begin
+  Seized := Default(TSeized);
+  Seized.Id := Thread;
+  Result := Trace(SeizeRequest, Thread, 0, Marks);
+  if Result then
+    Trace(Interrupt, Thread, 0, 0);
+end;
+
+// One that has not stopped cannot be let go: it would stop later, and stand still until lanemm ends.
+function ThreadAwait(var Seized: TSeized): TStop;
+const
+  PatienceMs = 10000;
+var
+  Status: LongInt;
+begin
+  if not AwaitStatus(Seized.Id, PatienceMs, Status) then
+    Result := spLate
+  else if not WIFSTOPPED(Status) then
+    Result := spEnded
+  else if Status shr 16 = StopEvent then
+    Result := spInterrupt
+  else
+  begin
+    Seized.Signal := WSTOPSIG(Status);
+    Result := spSignal;
+  end;
+end;
+
+procedure ThreadLetGo(const Seized: TSeized);
+const
+  Detach = 17;
+begin
+  Trace(Detach, Seized.Id, 0, Seized.Signal);
+end;
+
 function StateOf(ProcessId, Thread: Integer): AnsiChar;
 const
   StateField = 3;
@@ -129,39 +182,32 @@ end;
 
 // Seizes a thread; False for one that has ended.
 function TPause.Seize(Thread: Integer): Boolean;
+var
+  Seized: TSeized;
 begin
-  Result := Trace(SeizeThread, Thread, 0, 0);
-  if not Result and not (StateOf(ProcessId, Thread) in ['Z', 'X', #0]) then
+  Result := ThreadSeize(Thread, 0, Seized);
+  if Result then
+    Insert(Seized, Threads, Length(Threads))
+  else if not (StateOf(ProcessId, Thread) in ['Z', 'X', #0]) then
     raise ETool.Create(ecNotPermitted,
       'not permitted to pause process %d: another tool traces it, or see `lanemm state`',
       [ProcessId]);
-  if not Result then
-    Exit;
-  SetLength(Threads, Length(Threads) + 1);
-  Threads[High(Threads)].Id := Thread;
-  Threads[High(Threads)].Signal := 0;
-  Trace(Interrupt, Thread, 0, 0);
 end;
 
 // Waits until the thread has stopped, and reads its registers.
-procedure TPause.AwaitStop(Thread: Integer);
-const
-  PatienceMs = 10000;
+procedure TPause.TakeRegisters(var Thread: TSeized);
 var
-  Status: LongInt;
   Found: TRegisters;
 begin
-  if not AwaitStatus(Thread, PatienceMs, Status) then
-    raise ETool.Create(ecFailed, 'thread %d of process %d does not stop: it waits for a device',
-      [Thread, ProcessId]);
-  if not WIFSTOPPED(Status) then
-    Exit; // it has ended
-  if Status shr 16 <> StopEvent then
-    Threads[High(Threads)].Signal := WSTOPSIG(Status);
+  case ThreadAwait(Thread) of
+    spLate: raise ETool.Create(ecFailed,
+      'thread %d of process %d does not stop: it waits for a device', [Thread.Id, ProcessId]);
+    spEnded: Exit;
+  end;
   Found := Default(TRegisters);
-  if MoveRegisters(GetRegisters, Thread, Found) then
+  if MoveRegisters(GetRegisters, Thread.Id, Found) then
   begin
-    Insert(Thread, Numbers, Length(Numbers));
+    Insert(Thread.Id, Numbers, Length(Numbers));
     Insert(Found, Registers, Length(Registers));
   end;
 end;
@@ -176,7 +222,7 @@ begin
     if not Has(Thread) and Seize(Thread) then
     begin
       Result := True;
-      AwaitStop(Thread);
+      TakeRegisters(Threads[High(Threads)]);
     end;
 end;
 
@@ -199,7 +245,7 @@ var
   Index: Integer;
 begin
   for Index := 0 to High(Threads) do
-    Trace(Detach, Threads[Index].Id, 0, Threads[Index].Signal);
+    ThreadLetGo(Threads[Index]);
   inherited Destroy;
 end;
 

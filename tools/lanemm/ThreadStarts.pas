@@ -145,30 +145,21 @@ begin
     Result := Address + UInt64(Place) - 1;
 end;
 
-// Tries it with a thread, which must wait in a system call. One that has not stopped cannot be let go:
-// it would stop later, and stand still until lanemm ends.
+// Tries it with a thread, which must wait in a system call.
 function TryBy(Thread: Integer; CallAt: UInt64; const Head: TPageHead): TThreadStart;
 const
-  PatienceMs = 10000;
   AllSignals: UInt64 = High(UInt64);
 var
+  Seized: TSeized;
   Stopped: TStopped;
-  Status: LongInt;
-  Signal: Integer;
 begin
-  if not Trace(SeizeThread, Thread, 0, MarksCalls) then
+  if not ThreadSeize(Thread, MarksCalls, Seized) then
     Exit(tsRefused);
   Result := tsLater;
-  Signal := 0;
   Stopped := Default(TStopped);
   Stopped.Id := Thread;
   Stopped.CallAt := CallAt;
-  Trace(Interrupt, Thread, 0, 0);
-  if not AwaitStatus(Thread, PatienceMs, Status) or not WIFSTOPPED(Status) then
-    Status := 0
-  else if Status shr 16 <> StopEvent then
-    Signal := WSTOPSIG(Status); // it came first, and goes on when the thread is let go
-  if (Status shr 16 = StopEvent)
+  if (ThreadAwait(Seized) = spInterrupt)
     and MoveRegisters(GetRegisters, Thread, Stopped.Registers)
     and (Int64(Stopped.Registers[CallNumber]) >= 0) and (Stopped.Registers[Segment] = Code64)
     and Trace(GetMask, Thread, SizeOf(UInt64), NativeUInt(@Stopped.Mask))
@@ -179,7 +170,7 @@ begin
     Resume(Stopped);
     Trace(SetMask, Thread, SizeOf(UInt64), NativeUInt(@Stopped.Mask));
   end;
-  Trace(Detach, Thread, 0, Signal);
+  ThreadLetGo(Seized);
 end;
 
 function StartBy(Thread: Integer; CallAt: UInt64; const Head: TPageHead): TThreadStart;
