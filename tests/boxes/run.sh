@@ -261,6 +261,25 @@ becomes_another() {
 }
 promise 'the box of a shell that became another program says so' becomes_another
 
+# In a container a process has another number than outside.
+if unshare -p -f true 2> /dev/null; then
+  runs_in_container() {
+    mkdir -p "$out/inside"
+    LANEMM=blackbox=$out/inside/ unshare -p -f --kill-child "$out/Boxed" 500 1 > "$out/ready" 2> "$out/err" &
+    process=$!
+    until grep -q ready "$out/ready" || ! kill -0 $process 2> /dev/null; do sleep 0.01; done
+    "$lanemm" blackbox "$out/inside/Boxed.1.lanebox" > "$out/report"
+    kill_it
+    while pgrep -f "^$out/Boxed 500 1" > /dev/null; do sleep 0.01; done
+    "$lanemm" blackbox "$out/inside/Boxed.1.lanebox" > "$out/after"
+    cat "$out/report" "$out/after"
+    sed -n 1p "$out/report" | grep -q '^Runs at ' && sed -n 1p "$out/after" | grep -q '^Killed at '
+  }
+  promise 'a program in a container is said to run, and then to have been killed' runs_in_container
+else
+  echo 'a program in a container: skipped: this machine lets none be made'
+fi
+
 # A byte that changed in each half, and files of others.
 start 500 1
 kill_it

@@ -9,7 +9,8 @@ uses
   Test.Lanemm.Diffs, TryStatistics in 'tools/lanemm/TryStatistics.pas', Test.Lanemm.Trials,
   Test.Lanemm.Replays, Test.Lanemm.SelfTests,
   ToolCommands in 'tools/lanemm/ToolCommands.pas', Targets in 'tools/lanemm/Targets.pas',
-  TargetPages in 'tools/lanemm/TargetPages.pas', Test.Lanemm.Pages;
+  TargetPages in 'tools/lanemm/TargetPages.pas', Test.Lanemm.Pages, Test.Lanemm.Boxes,
+  ProcessPauses in 'tools/lanemm/ProcessPauses.pas', Test.Lanemm.Pauses;
 
 begin
   ExitCode := Test.Runner.RunTests;

@@ -46,7 +46,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, Math, jsonParser, Targets, ToolCommands;
+  SysUtils, Classes, Math, BaseUnix, Generics.Collections, ToolCommands, Targets, ProfileFiles;
 
 // Returns whether a part, of a text of at most Most characters, was written to its end.
 function IsWhole(const Mark: TBoxMark; Most: Integer): Boolean;
@@ -105,9 +105,9 @@ var
 begin
   Result := nil;
   try
-    Parsed := GetJSON(Text);
+    Parsed := TextToJson(Text);
   except
-    on EJSON do
+    on Exception do
       Exit;
   end;
   if not (Parsed is TJSONObject) then
@@ -207,6 +207,8 @@ begin
   Folder := ExtractFilePath(ExpandFileName(Path));
   if FindFirst(Format('%s*.%d.lanebox', [Folder, ProcessId]), faAnyFile, Found) = 0 then
     repeat
+      if not IsPlainFile(Folder + Found.Name) then
+        Continue;
       Start := StartOf(Folder + Found.Name, ProcessId);
       if (Found.Name = ExtractFileName(Path)) or (Start < Seconds) or (Start >= Earliest) then
         Continue;
@@ -216,10 +218,53 @@ begin
   FindClose(Found);
 end;
 
-function TBoxFile.IsOfLivingProcess: Boolean;
+// Returns whether a process has mapped the file at Path: that file, by whatever path it is reached.
+function HasMapped(Id: Integer; const Path: string): Boolean;
+const
+  InodeField = 4;
+var
+  Status: TStat;
+  Line: string;
+  Fields: TStringArray;
 begin
-  Result := Pos(' ' + ExpandFileName(Path) + #10,
-    ReadSmallFile(Format('/proc/%d/maps', [ProcessId]))) > 0;
+  Result := False;
+  if fpStat(Path, Status) <> 0 then
+    Exit;
+  for Line in ReadSmallFile(Format('/proc/%d/maps', [Id])).Split([#10]) do
+    if Line.EndsWith('/' + ExtractFileName(Path)) then
+    begin
+      Fields := Line.Split([' '], TStringSplitOptions.ExcludeEmpty);
+      Result := Result or Line.EndsWith(' ' + ExpandFileName(Path))
+        or (Length(Fields) > InodeField) and (Fields[InodeField] = UIntToStr(Status.st_ino));
+    end;
+end;
+
+var
+  // Processes in containers, by the numbers that they have here; those that they have there.
+  Contained: TDictionary<Integer, Integer>;
+
+procedure FindContained;
+var
+  Id: Integer;
+begin
+  if Contained <> nil then
+    Exit;
+  Contained := TDictionary<Integer, Integer>.Create;
+  for Id in NumbersIn('/proc') do
+    if OwnNumber(Id) <> Id then
+      Contained.AddOrSetValue(Id, OwnNumber(Id));
+end;
+
+function TBoxFile.IsOfLivingProcess: Boolean;
+var
+  Id: Integer;
+begin
+  Result := HasMapped(ProcessId, Path);
+  if Result then
+    Exit;
+  FindContained;
+  for Id in Contained.Keys do
+    Result := Result or (Contained[Id] = ProcessId) and HasMapped(Id, Path);
 end;
 
 class function TBoxFile.Number(Item: TJSONData; const Name: string): Int64;
@@ -230,7 +275,7 @@ begin
   if not (Item is TJSONObject) then
     Exit;
   Found := TJSONObject(Item).Find(Name);
-  if Found is TJSONNumber then
+  if (Found is TJSONNumber) and (TJSONNumber(Found).NumberType <> ntFloat) then
     Result := Found.AsInt64;
 end;
 
@@ -257,5 +302,8 @@ begin
   if State.Find('head') is TJSONObject then
     Result := State.Objects['head'].Get('exit_code', Int64(-1));
 end;
+
+finalization
+  Contained.Free;
 
 end.

@@ -236,6 +236,7 @@ begin
 end;
 
 // Returns the part of the sentence about the line with most bytes; without lines, about the call site.
+// Empty where nothing is in use: then the call sites are there for their peaks.
 function TNamedBox.Most: string;
 var
   Site: TJSONObject;
@@ -248,9 +249,10 @@ begin
   Bytes := Number(Site, 'bytes');
   Grown := Bytes - Number(Site, 'earlier_bytes');
   Kind := Site.Get('class', 'other');
+  if Bytes <= 0 then
+    Exit('');
   for Index := 0 to List('sites').Count - 1 do
-    if Sum(PlaceOf(List('sites').Objects[Index]), 'bytes')
-      >= Max(1, Bytes + Ord(Place <> '')) then
+    if Sum(PlaceOf(List('sites').Objects[Index]), 'bytes') >= Bytes + Ord(Place <> '') then
     begin
       Place := PlaceOf(List('sites').Objects[Index]);
       Bytes := Sum(Place, 'bytes');

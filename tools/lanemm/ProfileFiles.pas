@@ -41,6 +41,9 @@ function ReadProfileData(const FileName: string): TJSONObject;
 function FindColumn(Profile: TJSONObject; const Name: string): Integer;
 /// Returns the same with the lines of a routine as one; frees Amounts.
 function WithoutLines(Amounts: TAmounts): TAmounts;
+/// Returns the JSON that a text is, which the caller frees. Raises an exception for one that is none, or that is
+/// nested too deeply.
+function TextToJson(const Text: string): TJSONData;
 
 implementation
 
@@ -81,7 +84,7 @@ begin
   begin
     Plain := '';
     for Frame in Name.Split([';']) do
-      Plain := Plain + ';' + Frame.Split([LineMark])[0];
+      Plain := Plain + ';' + Copy(Frame, 1, Pos(LineMark, Frame + LineMark) - 1);
     Add(Result, Plain.Substring(1), Amounts[Name].Blocks, Amounts[Name].Bytes);
   end;
   Amounts.Free;
@@ -97,7 +100,7 @@ end;
 
 // ---------------------------------------------------------------------------- JSON
 
-// GetJSON, whose parser calls itself for each level: a deeper text would exhaust the stack.
+// The parser calls itself for each level: a deeper text would exhaust the stack.
 function TextToJson(const Text: string): TJSONData;
 const
   MostLevels = 1000;

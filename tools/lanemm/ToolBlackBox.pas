@@ -30,7 +30,7 @@ const
 implementation
 
 uses
-  SysUtils, Classes, Math, DateUtils, StrUtils, fpJson, BoxFiles, BoxNames, BoxPages, ToolText;
+  SysUtils, Classes, Math, DateUtils, StrUtils, fpJson, Targets, BoxFiles, BoxNames, BoxPages, ToolText;
 
 const
   MostSites = 10;
@@ -46,8 +46,8 @@ end;
 
 procedure SayFirst(Box: TNamedBox);
 begin
-  WriteLn(Box.Sentence);
-  WriteLn(Box.Head('command'), ', process ', Box.ProcessId, ', last state of ',
+  WriteLn(Printable(Box.Sentence));
+  WriteLn(Printable(Box.Head('command')), ', process ', Box.ProcessId, ', last state of ',
     TimeText(Box.Seconds), IfThen(Box.IsLater and (Box.ExitCode < 0) and not Box.IsOfLivingProcess,
     '; it ended while it wrote the next one', ''));
   WriteLn('In use ', BytesText(Box.Heap('used')), ' in ', Grouped(Box.Heap('blocks')),
@@ -63,13 +63,15 @@ procedure SayTable(Box: TNamedBox; Rows: TJSONArray; First, Most: Integer; const
   RowText: TRowText);
 var
   Index: Integer;
+  Line: string;
 begin
   if Rows.Count = 0 then
     Exit;
   WriteLn;
   WriteLn(Head);
   for Index := First to Min(Rows.Count, First + Most) - 1 do
-    WriteLn(RowText(Box, Rows[Index]));
+    for Line in RowText(Box, Rows[Index]).Split([#10]) do
+      WriteLn(Printable(Line));
 end;
 
 function Bytes(Row: TJSONData; const Name: string; Width: Integer): string;
@@ -103,10 +105,18 @@ begin
     WriteLn(Sites.Count - MostSites:12, ' more: --json');
 end;
 
-function CompareSizes(Item1, Item2: Pointer): Integer;
+// Most memory first: of rows that have either of the two.
+function CompareRows(Item1, Item2: Pointer): Integer;
+const
+  Names: array[0..1] of string = ('span_bytes', 'committed');
+var
+  Name: string;
 begin
-  Result := CompareValue(TBoxFile.Number(TJSONData(Item2), 'span_bytes'),
-    TBoxFile.Number(TJSONData(Item1), 'span_bytes'));
+  Result := 0;
+  for Name in Names do
+    if Result = 0 then
+      Result := CompareValue(TBoxFile.Number(TJSONData(Item2), Name),
+        TBoxFile.Number(TJSONData(Item1), Name));
 end;
 
 function SizeText(Box: TNamedBox; Row: TJSONData): string;
@@ -156,10 +166,11 @@ procedure Say(Box: TNamedBox);
 begin
   SayFirst(Box);
   SaySites(Box);
-  Box.List('sizes').Sort(CompareSizes);
+  Box.List('sizes').Sort(CompareRows);
   SayTable(Box, Box.List('sizes'), 0, MostSizes, 'Blocks by size, those with most memory:'#10
     + '       size      blocks      memory', SizeText);
-  SayTable(Box, Box.List('regions'), 0, MostRegions, 'Regions:'#10
+  Box.List('regions').Sort(CompareRows);
+  SayTable(Box, Box.List('regions'), 0, MostRegions, 'Regions, those with most memory:'#10
     + '     memory     at most       limit  name', RegionText);
   SayTable(Box, Box.List('threads'), 0, MostThreads,
     'Threads, by sampled bytes in use of ' + Grouped(Box.Heap('threads')) + ':'#10
@@ -216,17 +227,20 @@ function LineOf(const Path: string): string;
 var
   Box: TBoxFile;
 begin
+  if not IsPlainFile(Path) then
+    Exit(Path + ' is no black box');
+  Box := nil;
+  Result := '';
   try
     Box := TBoxFile.Create(Path);
+    if not Box.IsOfLivingProcess then
+      Result := Right(IntToStr(Box.ProcessId), 8) + Right(BytesText(Box.Heap('used')), 12)
+        + Right(BytesText(Box.Heap('committed')), 12) + Right(BytesText(Box.Heap('peak')), 12) + '  '
+        + TimeText(Box.Seconds) + '  ' + Path + Then_(Box);
   except
-    on Error: ETool do
-      Exit(Error.Message);
+    on Error: Exception do // of this file alone
+      Result := Error.Message;
   end;
-  Result := '';
-  if not Box.IsOfLivingProcess then
-    Result := Right(IntToStr(Box.ProcessId), 8) + Right(BytesText(Box.Heap('used')), 12)
-      + Right(BytesText(Box.Heap('committed')), 12) + Right(BytesText(Box.Heap('peak')), 12) + '  '
-      + TimeText(Box.Seconds) + '  ' + Path + Then_(Box);
   Box.Free;
 end;
 
@@ -240,7 +254,7 @@ begin
     repeat
       Line := LineOf(IncludeTrailingPathDelimiter(Folder) + Found.Name);
       if Line <> '' then
-        WriteLn(Line);
+        WriteLn(Printable(Line));
     until FindNext(Found) <> 0;
   FindClose(Found);
 end;

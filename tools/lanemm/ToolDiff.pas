@@ -275,11 +275,12 @@ end;
 function JunitText(const Growths, All: TGrowths; const Limit: TLimit; Most: Integer): string;
 var
   Growth: TGrowth;
-  Cases: string;
+  Cases, Table: string;
   Failures: Integer;
 begin
   Cases := '';
   Failures := 0;
+  Table := XmlText(TableText(Growths, Most));
   for Growth in All do
   begin
     Cases := Cases + Format('    <testcase classname="lanemm.diff" name="%s">',
@@ -288,7 +289,7 @@ begin
     begin
       Inc(Failures);
       Cases := Cases + Format('<failure type="growth" message="%s">%s</failure>',
-        [XmlText(Judgement(Growth, Limit)), XmlText(TableText(Growths, Most))]);
+        [XmlText(Judgement(Growth, Limit)), Table]);
     end;
     Cases := Cases + '</testcase>'#10;
   end;
