@@ -10,11 +10,17 @@ uses
   Test.Lanemm.Tools;
 
 type
+  /// The segments in the head of an ELF file.
+  TSegment = array[0..6] of UInt64;
+  TSegments = array of TSegment;
+  TChange = procedure(var Segments: TSegments);
+
   /// Core files of a program that has stopped itself, made by gcore of gdb.
   TCoreTests = class(TLanemmTest)
   private
     function CoreFile: string;
     function CopyWithCount(const FileName: string; Count: Word): Word;
+    procedure ChangeSegments(const FileName: string; Change: TChange);
   protected
     procedure SetUp; override;
   published
@@ -23,6 +29,8 @@ type
     procedure ACoreFileThatWasCutOffIsRefused;
     procedure ACoreFileThatWasCutOffAnywhereSaysSo;
     procedure ACoreFileOfAHugeProcessIsRead;
+    procedure SegmentsOfACoreFileComeInAnyOrder;
+    procedure SegmentsThatCannotBeAreLeftOut;
     procedure ACoreFileWithoutMemoryIsRefused;
     procedure CodeIsFoundWherePagesAreLarger;
     procedure OnlyFilesAreOpenedForACoreFile;
@@ -176,6 +184,83 @@ begin
   Copy.Free;
   CallWell('core many.core');
   Has('Planted.TAlpha', Printed);
+end;
+
+// Lets Change change the segments in the head of a copy.
+procedure TCoreTests.ChangeSegments(const FileName: string; Change: TChange);
+const
+  SegmentsOffset = 64;
+var
+  Copy: TFileStream;
+  Segments: TSegments;
+begin
+  SetLength(Segments, CopyWithCount(FileName, 1));
+  CopyWithCount(FileName, Length(Segments));
+  Copy := TFileStream.Create(Built + FileName, fmOpenReadWrite);
+  Copy.Position := SegmentsOffset;
+  Copy.ReadBuffer(Segments[0], Length(Segments) * SizeOf(TSegment));
+  Change(Segments);
+  Copy.Position := SegmentsOffset;
+  Copy.WriteBuffer(Segments[0], Length(Segments) * SizeOf(TSegment));
+  Copy.Free;
+end;
+
+procedure Reverse(var Segments: TSegments);
+var
+  Index: Integer;
+  Moved: TSegment;
+begin
+  for Index := 0 to Length(Segments) div 2 - 1 do
+  begin
+    Moved := Segments[Index];
+    Segments[Index] := Segments[High(Segments) - Index];
+    Segments[High(Segments) - Index] := Moved;
+  end;
+end;
+
+// Other programs than the system write core files, too.
+procedure TCoreTests.SegmentsOfACoreFileComeInAnyOrder;
+begin
+  ChangeSegments('order.core', Reverse);
+  CallWell('core order.core');
+  Has('Planted.TAlpha', Printed);
+  CallWell('report order.core threads');
+  Has('Planted.lpr:', Printed);
+  DeleteFile(Built + 'order.core');
+end;
+
+// From the start of memory to its end, and from the middle past it.
+procedure Lengthen(var Segments: TSegments);
+const
+  Address = 2;
+  Bytes = 5;
+var
+  Index: Integer;
+begin
+  for Index := 0 to High(Segments) do
+    if Index mod 3 = 1 then
+    begin
+      Segments[Index][Address] := 0;
+      Segments[Index][Bytes] := High(UInt64);
+    end
+    else if Index mod 3 = 2 then
+      Segments[Index][Bytes] := High(UInt64) - 1000;
+end;
+
+procedure TCoreTests.SegmentsThatCannotBeAreLeftOut;
+const
+  Calls: array[0..3] of string = ('core long.core', 'report long.core threads', 'report long.core leaks',
+    'map long.core');
+var
+  Arguments: string;
+begin
+  ChangeSegments('long.core', Lengthen);
+  for Arguments in Calls do
+  begin
+    Shell(Format('timeout 60 %sbuild/lanemm %s', [Root, Arguments]));
+    Check(ExitStatus in [0, 1, 4, 7], Format('exit code %d of %s', [ExitStatus, Arguments]));
+  end;
+  DeleteFile(Built + 'long.core');
 end;
 
 procedure TCoreTests.ACoreFileWithoutMemoryIsRefused;

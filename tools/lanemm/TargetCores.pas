@@ -2,6 +2,7 @@
 unit TargetCores;
 
 {$mode delphi}{$H+}
+{$I Comparers.inc}
 {$pointermath on}
 
 interface
@@ -43,7 +44,7 @@ type
   private
     Path: string;
     Core: TFileStream;
-    Parts: array of TRegion; // those of which the file has something
+    Parts: TArray<TRegion>; // those of which the file has something
     Files: TObjectDictionary<string, TFileStream>;
     procedure ReadHead;
     function CountSegments(const Head: TElfHead): Cardinal;
@@ -54,7 +55,8 @@ type
     procedure ReadFileNote(Data: PByte; Size: UInt64);
     procedure ReplaceProgram(const ProgramFile: string);
     function HasCode(const Region: TRegion): Boolean;
-    procedure NamePart(var Part: TRegion; const Named: array of TRegion);
+    procedure NamePart(var Part: TRegion; const Named: TArray<TRegion>);
+    procedure AddBehind(const Region: TRegion);
     procedure MakeRegions;
     function ReadMapped(Region: PRegion; Offset: UInt64; Buffer: Pointer;
       Size: NativeUInt): NativeUInt;
@@ -86,7 +88,7 @@ type
 implementation
 
 uses
-  Math, BaseUnix, ToolCommands;
+  Math, BaseUnix, Generics.Defaults, ToolCommands;
 
 const
   CoreType = 4;
@@ -340,28 +342,53 @@ begin
   end;
 end;
 
-// Sets the file that the notes name for a part.
-procedure TCoreTarget.NamePart(var Part: TRegion; const Named: array of TRegion);
-var
-  Each: TRegion;
+function ByAddress(constref Left, Right: TRegion): Integer;
 begin
-  for Each in Named do
-    if (Each.First <= Part.First) and (Part.First < Each.Limit) then
-    begin
-      Part.Path := Each.Path;
-      Part.FileOffset := Each.FileOffset + Part.First - Each.First;
-    end;
+  Result := Ord(Left.First > Right.First) - Ord(Left.First < Right.First);
+end;
+
+// Sets the file that the notes name for a part. Named is sorted.
+procedure TCoreTarget.NamePart(var Part: TRegion; const Named: TArray<TRegion>);
+var
+  Low, Limit, Middle: Integer;
+begin
+  Low := 0;
+  Limit := Length(Named);
+  while Low < Limit do
+  begin
+    Middle := (Low + Limit) div 2;
+    if Named[Middle].First <= Part.First then
+      Low := Middle + 1
+    else
+      Limit := Middle;
+  end;
+  if (Low = 0) or (Part.First >= Named[Low - 1].Limit) then
+    Exit;
+  Part.Path := Named[Low - 1].Path;
+  Part.FileOffset := Named[Low - 1].FileOffset + Part.First - Named[Low - 1].First;
+end;
+
+// Adds a region, unless the file is damaged: then it may begin in the one before, or end before it begins.
+procedure TCoreTarget.AddBehind(const Region: TRegion);
+begin
+  if (Region.First < Region.Limit) and ((List = nil) or (Region.First >= List[High(List)].Limit)) then
+    AddRegion(Region);
 end;
 
 // Makes the regions: the parts, and the mapped files that have none, as code has none in a file by
-// gcore. Both are in the order of address.
+// gcore.
 procedure TCoreTarget.MakeRegions;
 var
-  Named: array of TRegion;
+  Named: TArray<TRegion>;
   Next, Index: Integer;
 begin
-  Named := Copy(List);
+  Named := nil;
+  SetLength(Named, RegionCount);
+  for Index := 0 to High(Named) do
+    Named[Index] := List[Index];
   List := nil;
+  TArrayHelper<TRegion>.Sort(Named, TComparer<TRegion>.Construct(ByAddress));
+  TArrayHelper<TRegion>.Sort(Parts, TComparer<TRegion>.Construct(ByAddress));
   for Index := 0 to High(Parts) do
     NamePart(Parts[Index], Named);
   Next := 0;
@@ -369,17 +396,17 @@ begin
   begin
     while (Next < Length(Parts)) and (Parts[Next].First < Named[Index].First) do
     begin
-      AddRegion(Parts[Next]);
+      AddBehind(Parts[Next]);
       Inc(Next);
     end;
     if (Next < Length(Parts)) and (Parts[Next].First < Named[Index].Limit) then
       Continue;
     Named[Index].IsReadable := True;
     Named[Index].IsCode := HasCode(Named[Index]);
-    AddRegion(Named[Index]);
+    AddBehind(Named[Index]);
   end;
   for Index := Next to High(Parts) do
-    AddRegion(Parts[Index]);
+    AddBehind(Parts[Index]);
   if RegionCount = 0 then
     raise ETool.Create(ecDamaged, '%s has no memory in it', [Path]);
 end;
@@ -403,8 +430,9 @@ end;
 function ReadFrom(Source: TFileStream; Position: UInt64; Buffer: Pointer;
   Size: NativeUInt): NativeUInt;
 begin
-  Source.Position := Position;
-  Result := Max(0, Source.Read(Buffer^, Size)); // negative on error
+  Result := 0;
+  if (Position <= UInt64(High(Int64))) and (Source.Seek(Int64(Position), soBeginning) = Int64(Position)) then
+    Result := Max(0, Source.Read(Buffer^, Size)); // negative on error
 end;
 
 // Reads from the file that was mapped there.

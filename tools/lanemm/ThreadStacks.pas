@@ -62,6 +62,7 @@ const
   // Bytes that LaneMM.CallCode may read before and behind an address of code.
   Margin = 4 * PageBytes;
   MostStack = 1 shl 23; // bytes of a stack that are read
+  MostModule = UInt64(1) shl 36; // longer ones are of a damaged core file
   MostDepth = 256;
   VirtualModule = '[vdso]';
 
@@ -122,7 +123,8 @@ begin
   while (Each < Last) and ((Each + 1)^.Path = Region^.Path) do
     Inc(Each);
   Module.Limit := Each^.Limit;
-  Insert(Module, Modules, Length(Modules));
+  if Module.Limit - Module.First <= MostModule then
+    Insert(Module, Modules, Length(Modules));
 end;
 
 function TThreadStacks.ModuleAt(Address: UInt64): PModuleCopy;
@@ -198,7 +200,8 @@ begin
     end;
   end;
   Place := Place - Lowest and not UInt64(PageBytes - 1);
-  if Place < Module^.Limit - Module^.First - PageBytes then
+  if (Module^.Limit - Module^.First > PageBytes)
+    and (Place < Module^.Limit - Module^.First - PageBytes) then
     Module^.Table := PByte(Module^.Local + Place);
 end;
 
