@@ -6,7 +6,7 @@ unit FrameNames;
 interface
 
 uses
-  Classes, RegExpr, Generics.Collections, ToolCommands;
+  Classes, Generics.Collections, ToolCommands;
 
 type
   /// The frames of one module, and their texts.
@@ -24,11 +24,10 @@ type
   /// information.
   TFrameNames = class
   strict private
-    Frame: TRegExpr;
     NamesOf: TDictionary<string, string>;
     Modules: TObjectDictionary<string, TModuleFrames>;
     function FindModule(const Name: string): string;
-    function FrameModule: string;
+    function ModuleOf(const Words: string): string;
     function IsOfOtherBuild(const Name, FileName: string): Boolean;
     procedure ResolveModule(const Name: string);
   public
@@ -52,13 +51,71 @@ type
 implementation
 
 uses
-  SysUtils, LaneMM.Os, LaneMM.OsFiles, LaneMM.Text, LaneMM.Symbols, LaneMM.Elf, LaneMM.ElfFile,
-  LaneMM.Pe;
+  SysUtils, StrUtils, LaneMM.Os, LaneMM.OsFiles, LaneMM.Text, LaneMM.Symbols, LaneMM.Elf, LaneMM.ElfFile,
+  LaneMM.Pe, Targets;
 
 const
-  FramePattern = '(([^\s("]+ )*[^\s("]+)\+0x([0-9a-fA-F]{1,16})'; // two blanks are before a name with blanks
-  OffsetMatch = 3;
   DebugSuffixes: array[0..2] of string = ('.dbg', '.debug', '');
+
+// ---------------------------------------------------------------------------- frames of a line
+
+type
+  // A frame in a line.
+  TFrameFound = record
+    Words: string;  // the name of the module, and maybe words before it
+    Offset: UInt64;
+    Limit: Integer; // the index behind it
+  end;
+
+// Returns whether the sign may be one of a name: also a blank that stands alone.
+function IsOfName(const Line: string; Index: Integer): Boolean;
+begin
+  Result := not (Line[Index] in [#9..#13, '(', '"'])
+    and ((Line[Index] <> ' ') or (Index > 1) and (Line[Index - 1] <> ' ') and (Line[Index + 1] <> ' '));
+end;
+
+// Returns the index of the first word, from From on, of a name that ends before Limit; Limit if there is none.
+function FirstOfName(const Line: string; From, Limit: Integer): Integer;
+const
+  MostName = 255; // bytes of the name of a file
+begin
+  Result := Limit;
+  if (Limit = From) or (Line[Limit - 1] = ' ') then
+    Exit;
+  while (Result > From) and (Limit - Result < MostName) and IsOfName(Line, Result - 1) do
+    Dec(Result);
+  if (Result > From) and IsOfName(Line, Result - 1) then // in a word
+    while (Result < Limit) and (Line[Result] <> ' ') do
+      Inc(Result);
+  while (Result < Limit) and (Line[Result] = ' ') do
+    Inc(Result);
+end;
+
+// Finds the next frame, `server+0x1f3a0`, from the index From on. Two blanks are before a name with blanks.
+function FindFrame(const Line: string; From: Integer; out Found: TFrameFound): Boolean;
+const
+  Mark = '+0x';
+  MostDigits = 16;
+var
+  Place, First: Integer;
+begin
+  Place := From - 1;
+  repeat
+    Place := PosEx(Mark, Line, Place + 1);
+    if Place = 0 then
+      Exit(False);
+    First := FirstOfName(Line, From, Place);
+    Found.Limit := Place + Length(Mark);
+    while (Found.Limit <= Length(Line)) and (Found.Limit < Place + Length(Mark) + MostDigits)
+      and (Line[Found.Limit] in ['0'..'9', 'a'..'f', 'A'..'F']) do
+      Inc(Found.Limit);
+  until (First < Place) and (Found.Limit > Place + Length(Mark));
+  Found.Words := Copy(Line, First, Place - First);
+  Found.Offset := StrToQWord('$' + Copy(Line, Place + Length(Mark), Found.Limit - Place - Length(Mark)));
+  Result := True;
+end;
+
+// ---------------------------------------------------------------------------- names
 
 constructor TModuleFrames.Create;
 begin
@@ -207,7 +264,6 @@ end;
 constructor TFrameNames.Create;
 begin
   inherited Create;
-  Frame := TRegExpr.Create(FramePattern);
   Modules := TObjectDictionary<string, TModuleFrames>.Create([doOwnsValues]);
   NamesOf := TDictionary<string, string>.Create;
   Places := TStringList.Create;
@@ -218,17 +274,12 @@ begin
   Places.Free;
   NamesOf.Free;
   Modules.Free;
-  Frame.Free;
   inherited Destroy;
 end;
 
-// Returns the module of the frame that was found: the longest name of which there is a file, else the
-// last word.
-function TFrameNames.FrameModule: string;
-var
-  Words: string;
+// Returns the module of a frame: the longest name of which there is a file, else the last word.
+function TFrameNames.ModuleOf(const Words: string): string;
 begin
-  Words := Frame.Match[1];
   if NamesOf.TryGetValue(Words, Result) then
     Exit;
   Result := Words;
@@ -240,16 +291,20 @@ end;
 procedure TFrameNames.Add(const Line: string);
 var
   Module: TModuleFrames;
+  Next: Integer;
+  Found: TFrameFound;
 begin
-  if Frame.Exec(Line) then
-    repeat
-      if not Modules.TryGetValue(FrameModule, Module) then
-      begin
-        Module := TModuleFrames.Create;
-        Modules.Add(FrameModule, Module);
-      end;
-      Module.Offsets.Add(StrToQWord('$' + Frame.Match[OffsetMatch]));
-    until not Frame.ExecNext;
+  Next := 1;
+  while FindFrame(Line, Next, Found) do
+  begin
+    Next := Found.Limit;
+    if not Modules.TryGetValue(ModuleOf(Found.Words), Module) then
+    begin
+      Module := TModuleFrames.Create;
+      Modules.Add(ModuleOf(Found.Words), Module);
+    end;
+    Module.Offsets.Add(Found.Offset);
+  end;
 end;
 
 // Returns whether a module in one of Places names the checksum of another file with debug information.
@@ -277,24 +332,22 @@ begin
   end;
 end;
 
+// Raises ETool where the module gets no names.
 procedure TFrameNames.ResolveModule(const Name: string);
 var
   FileName: string;
 begin
   FileName := FindModule(Name);
   if FileName = '' then
-    WriteLn(StdErr, 'lanemm: there is no file ', Name,
-      ' with its debug information: name the file or its folder')
-  else if IsOfOtherBuild(Name, FileName) then
-    WriteLn(StdErr, 'lanemm: ', FileName, ' is of another build than ', Name,
-      ': name the one of the same build')
-  else
-  begin
-    Modules[Name].Resolve(FileName);
-    if Modules[Name].Texts.Count = 0 then
-      WriteLn(StdErr, 'lanemm: ', FileName, ' has no names for the frames of ', Name,
-        ': name a file with its debug information, or its folder');
-  end;
+    raise ETool.Create(ecFailed, 'there is no file %s with its debug information: name the file or its folder',
+      [Name]);
+  if IsOfOtherBuild(Name, FileName) then
+    raise ETool.Create(ecFailed, '%s is of another build than %s: name the one of the same build',
+      [FileName, Name]);
+  Modules[Name].Resolve(FileName);
+  if Modules[Name].Texts.Count = 0 then
+    raise ETool.Create(ecFailed, '%s has no names for the frames of %s: name a file with its debug'
+      + ' information, or its folder', [FileName, Name]);
 end;
 
 procedure TFrameNames.Resolve;
@@ -302,7 +355,12 @@ var
   Name: string;
 begin
   for Name in Modules.Keys do
-    ResolveModule(Name);
+    try
+      ResolveModule(Name);
+    except
+      on Error: ETool do // the other modules may get names
+        WriteLn(StdErr, 'lanemm: ', Printable(Error.Message));
+    end;
 end;
 
 procedure TFrameNames.AddPlaces(Arguments: TArguments);
@@ -320,26 +378,28 @@ end;
 function TFrameNames.TextOf(const Name: string): string;
 var
   Module: TModuleFrames;
+  Found: TFrameFound;
 begin
   Result := '';
-  if Frame.Exec(Name) and Modules.TryGetValue(FrameModule, Module) then
-    Module.Texts.TryGetValue(StrToQWord('$' + Frame.Match[OffsetMatch]), Result);
+  if FindFrame(Name, 1, Found) and Modules.TryGetValue(ModuleOf(Found.Words), Module) then
+    Module.Texts.TryGetValue(Found.Offset, Result);
 end;
 
 function TFrameNames.Named(const Line: string): string;
 var
   Text: string;
   Next: Integer;
+  Found: TFrameFound;
 begin
   Result := '';
   Next := 1;
-  if Frame.Exec(Line) then
-    repeat
-      Result := Result + Copy(Line, Next, Frame.MatchPos[0] + Frame.MatchLen[0] - Next);
-      Next := Frame.MatchPos[0] + Frame.MatchLen[0];
-      if Modules[FrameModule].Texts.TryGetValue(StrToQWord('$' + Frame.Match[OffsetMatch]), Text) then
-        Result := Result + '  ' + Text;
-    until not Frame.ExecNext;
+  while FindFrame(Line, Next, Found) do
+  begin
+    Result := Result + Copy(Line, Next, Found.Limit - Next);
+    Next := Found.Limit;
+    if Modules[ModuleOf(Found.Words)].Texts.TryGetValue(Found.Offset, Text) then
+      Result := Result + '  ' + Text;
+  end;
   Result := Result + Copy(Line, Next, MaxInt);
 end;
 
