@@ -40,6 +40,8 @@ type
     procedure AManagerThatLosesContentsIsOut;
     procedure AProgramInCIsRecorded;
     procedure APlanHasTheCalls;
+    procedure APlanMayTakeThePlaceOfItsRecording;
+    procedure ReplaysAtATimeDoNotDisturbEachOther;
     procedure WrongOptionsAreNamed;
   end;
 
@@ -219,6 +221,24 @@ begin
   RecordMany('');
   CallWell('replay --plan=many.plan many.lanerec');
   AssertEquals('calls', Printed, Shell('../lanemm-replay pascal many.plan 1000 1'));
+end;
+
+procedure TReplayTests.APlanMayTakeThePlaceOfItsRecording;
+begin
+  RecordMany('');
+  CallWell('replay --plan=many.plan many.lanerec');
+  CallWell('replay --plan=many.lanerec many.lanerec');
+  AssertEquals('', Shell('cmp many.plan many.lanerec'));
+end;
+
+// Each has a file for what its runs print.
+procedure TReplayTests.ReplaysAtATimeDoNotDisturbEachOther;
+begin
+  RecordMany(',record:most=20K');
+  Shell('mv many.lanerec some.lanerec');
+  RecordMany('');
+  AssertEquals('', Shell('for turn in 1 2 3 4; do for file in some many; do (../lanemm replay --quiet --rounds=1'
+    + ' $file.lanerec > /dev/null || echo $file fails) & done; done; wait'));
 end;
 
 procedure TReplayTests.WrongOptionsAreNamed;

@@ -63,6 +63,7 @@ type
   public
     constructor Create(Arguments: TArguments);
     destructor Destroy; override;
+    procedure WritePlan(const Name: string);
     procedure WriteText; override;
   end;
 
@@ -149,22 +150,25 @@ procedure TReplay.AddOrder;
 begin
   Order.Path := ReplayerPath;
   Order.Arguments := TStringList.Create;
-  OutputName := GetTempFileName;
+  OutputName := NewOutput;
   Order.OutputName := OutputName;
 end;
 
-constructor TReplay.Create(Arguments: TArguments);
+// Returns a file without a name.
+function NewFile: TFileStream;
 var
-  PlanName: string;
+  Name: string;
+begin
+  Name := NewOutput;
+  Result := TFileStream.Create(Name, fmOpenReadWrite or fmShareDenyNone);
+  DeleteFile(Name);
+end;
+
+constructor TReplay.Create(Arguments: TArguments);
 begin
   inherited Create;
   Title := Arguments.Word(0, 'FILE');
-  PlanName := Arguments.Value('plan', '');
-  if PlanName = '' then
-    PlanName := GetTempFileName;
-  Plan := TFileStream.Create(PlanName, fmCreate or fmShareDenyNone);
-  if not Arguments.Has('plan') then
-    DeleteFile(PlanName);
+  Plan := NewFile;
   Recorded := ReadRecording(Title, Plan);
   if Recorded.Counts.Allocations = 0 then
     raise ETool.Create(ecDamaged, '%s has no calls', [Title]);
@@ -173,6 +177,19 @@ begin
   ReadRounds(Arguments);
   AddManagers(Arguments);
   AddOrder;
+end;
+
+// Writes the plan to a file, only now that it is whole: the file may be the recording.
+procedure TReplay.WritePlan(const Name: string);
+var
+  Written: TFileStream;
+begin
+  Written := TFileStream.Create(Name, fmCreate);
+  try
+    Written.CopyFrom(Plan, 0);
+  finally
+    Written.Free;
+  end;
 end;
 
 destructor TReplay.Destroy;
@@ -242,7 +259,10 @@ begin
   Replay := TReplay.Create(Arguments);
   try
     if Arguments.Has('plan') then
-      WriteLn(Replay.Recorded.Counts.Text)
+    begin
+      Replay.WritePlan(Arguments.Value('plan', ''));
+      WriteLn(Replay.Recorded.Counts.Text);
+    end
     else
     begin
       Replay.Run;

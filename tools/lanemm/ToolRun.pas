@@ -27,7 +27,7 @@ const
 implementation
 
 uses
-  SysUtils, Classes, BaseUnix, Programs;
+  SysUtils, Classes, BaseUnix, Targets, Programs;
 
 procedure RunRun(Arguments: TArguments);
 var
@@ -59,6 +59,9 @@ begin
       raise ETool.Create(ecNotOnLaneMM, '%s is static and has no LaneMM inside: link it with'
         + ' liblanemm.a, or compile it with -FaLaneMM', [Path]);
     SetBefore(Variables, 'LD_PRELOAD', LibraryPath, ':');
+    if Found.HasMalloc then
+      WriteLn(StdErr, 'lanemm: ', Printable(Path), ' has a malloc of its own, so it does not run on LaneMM');
+    Flush(StdErr);
   end;
   Execute(Path, Arguments.Words, Variables);
   raise ETool.Create(ecFailed, '%s cannot be started: %s', [Path, SysErrorMessage(fpgeterrno)]);

@@ -176,7 +176,7 @@ var
 begin
   Order := Default(TRunOrder);
   Order.Path := ReplayerPath;
-  Order.OutputName := GetTempFileName;
+  Order.OutputName := NewOutput;
   Order.ForMs := PatienceMs;
   Order.Preloaded := Preloaded;
   Order.Arguments := TStringList.Create;

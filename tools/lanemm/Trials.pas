@@ -269,6 +269,7 @@ const
 var
   Result: TRunResult;
   Lines: TStringArray;
+  Index: Integer;
 begin
   Prepare(Candidate);
   Result := RunOnce(Order);
@@ -283,8 +284,10 @@ begin
     ClearProgress;
     Lines := Result.Errors.Split([#10], TStringSplitOptions.ExcludeEmpty);
     Lines := Copy(Lines, Max(0, Length(Lines) - MostLines), MostLines);
+    for Index := 0 to High(Lines) do
+      Lines[Index] := Printable(Lines[Index]);
     raise ETool.Create(ecFailed, '%s fails with %s: %s%s', [Title, Candidate.Name,
-      Result.Failure, Printable(string.Join(#10'  ', Concat([''], Lines)))]);
+      Result.Failure, string.Join(#10'  ', Concat([''], Lines))]);
   end;
   if Result.Failure <> '' then
     Candidate.Failure := Result.Failure + IfThen(Number > 1, Format(', in round %d', [Number]));

@@ -41,6 +41,8 @@ const
   MeasureKeys: array[TMeasure] of string = ('timeNs', 'cpuNs', 'peakBytes', 'restBytes',
     'pageFaults');
 
+/// Creates a file for what runs print, which no other call has; returns its path. Raises ETool without one.
+function NewOutput: string;
 /// Runs the program once. Raises ETool if the system starts no process.
 function RunOnce(const Order: TRunOrder): TRunResult;
 /// Returns the smallest peak that a run can show, in bytes: the system counts the peak of lanemm's own
@@ -427,6 +429,24 @@ begin
     FpWaitPid(LoadChild, Status, 0);
   end;
   ReadErrors;
+end;
+
+function NewOutput: string;
+const
+  MostTurns = 1000;
+var
+  Turn: Integer;
+  Handle: LongInt;
+begin
+  Turn := 0;
+  repeat
+    Inc(Turn);
+    Result := Format('%slanemm.%d.%d.tmp', [GetTempDir, fpGetPid, Turn]);
+    Handle := FpOpen(Result, O_WRONLY or O_CREAT or O_EXCL, &600);
+  until (Handle >= 0) or (fpGetErrno <> ESysEEXIST) or (Turn = MostTurns);
+  if Handle < 0 then
+    raise ETool.Create(ecFailed, 'cannot write %s: %s', [Result, SysErrorMessage(fpGetErrno)]);
+  FpClose(Handle);
 end;
 
 function RunOnce(const Order: TRunOrder): TRunResult;
