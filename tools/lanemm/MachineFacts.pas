@@ -119,11 +119,13 @@ begin
 end;
 
 procedure AddMachine(Facts: TStrings);
+var
+  Memory: string;
 begin
   Facts.Values['machine'] := ProcessorText;
   Facts.Values['system'] := SystemText;
-  Facts.Values['memory'] := BytesText(1024 * StrToInt64Def(ValueIn(ReadSmallFile('/proc/meminfo'),
-    'MemTotal', ':').Split([' '])[0], 0));
+  Memory := ValueIn(ReadSmallFile('/proc/meminfo'), 'MemTotal', ':'); // in KB
+  Facts.Values['memory'] := BytesText(1024 * StrToInt64Def(Copy(Memory, 1, Pos(' ', Memory + ' ') - 1), 0));
   Facts.Values['limits'] := Format('addresses %s, data %s, locked memory %s, seccomp %s, ptrace %s',
     [LimitText(AddressLimit), LimitText(DataLimit), LimitText(LockedLimit),
     StatusValue('/proc/self', 'Seccomp'), FileText('/proc/sys/kernel/yama/ptrace_scope')]);

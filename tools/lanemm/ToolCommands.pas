@@ -56,12 +56,12 @@ type
     procedure Parse(const Options: string; First: Integer);
     /// Returns whether the option is there.
     function Has(const Option: string): Boolean;
-    /// Returns the value of the option; Default if it is not there.
+    /// Returns the value of the option, the last one if it is there several times; Default if it is not there.
     function Value(const Option, Default: string): string;
     /// Returns the values of an option that may be there several times.
     function All(const Option: string): TArray<string>;
-    /// Returns the number behind the option; Default if it is not there. Raises ETool for what is
-    /// no number, or below Lowest.
+    /// Returns the number behind the option, High(LongInt) for a larger one; Default if it is not there. Raises
+    /// ETool for what is no number, or below Lowest.
     function Number(const Option: string; Default, Lowest: Int64): Int64;
     /// Returns the time behind the option in milliseconds: `500ms`, `2s`, `5m`, or seconds; up to 24
     /// days.
@@ -222,7 +222,7 @@ function TArguments.Value(const Option, Default: string): string;
 begin
   Result := Default;
   if Has(Option) then
-    Result := Values.Values[Option];
+    Result := All(Option)[High(All(Option))];
 end;
 
 function TArguments.All(const Option: string): TArray<string>;
@@ -239,9 +239,11 @@ function TArguments.Number(const Option: string; Default, Lowest: Int64): Int64;
 begin
   if not Has(Option) then
     Exit(Default);
-  if not TryStrToInt64(Values.Values[Option], Result) or (Result < Lowest) then
+  if not TryStrToInt64(Value(Option, ''), Result) or (Result < Lowest) then
     raise ETool.Create(ecUsage, '--%s needs a number of at least %d, not `%s`',
-      [Option, Lowest, Values.Values[Option]]);
+      [Option, Lowest, Value(Option, '')]);
+  if Result > High(LongInt) then
+    Result := High(LongInt); // no list has more
 end;
 
 function TArguments.Milliseconds(const Option: string; Default: Int64): Int64;
@@ -254,7 +256,7 @@ var
 begin
   if not Has(Option) then
     Exit(Default);
-  Text := Values.Values[Option];
+  Text := Value(Option, '');
   if (Text <> '') and (Text[Length(Text)] in ['0'..'9']) then
     Text := Text + 's';
   for Index := 0 to High(Units) do
@@ -263,7 +265,7 @@ begin
       and (Result > 0) and (Result <= High(LongInt) div Factors[Index]) then
       Exit(Result * Factors[Index]);
   raise ETool.Create(ecUsage, '--%s needs a time as 500ms, 2s, 5m or 1h, up to 596h, not `%s`',
-    [Option, Values.Values[Option]]);
+    [Option, Value(Option, '')]);
 end;
 
 function TArguments.Word(Index: Integer; const Name: string): string;
