@@ -1,6 +1,7 @@
 /// A program whose threads wait for each other, or only look like that, for the tests of lanemm.
 //
-//   Stuck two | three | itself | ended | owned | wakeup | joined | signal | idle | server | timer | busy
+//   Stuck two | three | itself | ended | owned | wakeup | joined | signal [NUMBER] | idle | server
+//     | timer | busy
 //
 // `two` and `three` are deadlocks of so many threads, `itself` one of a thread with itself; of `ended`
 // the owner of a lock has ended, and of `owned` the owner waits for an event. In `wakeup` and `joined`
@@ -139,7 +140,7 @@ begin
   WriteLn('ready 1');
   Flush(Output);
   if Command = 'signal' then
-    fpSignal(SIGTERM, @Ignore);
+    fpSignal(StrToIntDef(ParamStr(2), SIGTERM), @Ignore);
   if (Command = 'wakeup') or (Command = 'signal') then
     RTLEventWaitFor(Event)
   else if Command = 'joined' then

@@ -7,11 +7,17 @@ unit ThreadLocks;
 interface
 
 uses
-  Targets, HeapImages;
+  Generics.Collections, Targets, HeapImages;
+
+type
+  /// Names of words by address, empty where none is known: many threads may wait for one word, and
+  /// what holds it is searched for in all variables.
+  TWordNames = TDictionary<UInt64, string>;
 
 /// Returns the name of the word at an address, and that: its variable, or its class, as far as they are
-/// known, else Noun. Image may be nil.
-function WordName(Target: TTarget; Image: THeapImage; Address: UInt64; const Noun: string): string;
+/// known, else Noun. Image may be nil. Names: those found before.
+function WordName(Target: TTarget; Image: THeapImage; Names: TWordNames; Address: UInt64;
+  const Noun: string): string;
 
 /// Returns whether no other process shares the word at an address. A core file does not tell that of
 /// memory without a name.
@@ -22,7 +28,8 @@ implementation
 uses
   SysUtils, TargetSymbols, HeapContents;
 
-function WordName(Target: TTarget; Image: THeapImage; Address: UInt64; const Noun: string): string;
+// Returns the name of the variable or the class, or nothing.
+function FindName(Target: TTarget; Image: THeapImage; Address: UInt64): string;
 var
   Region: PRegion;
   Place: TPlace;
@@ -41,6 +48,16 @@ begin
       for Holder in FindVariables(Image.Target, Place.Block.Address, 1) do
         if VariableName(Target, Holder.Address) <> '' then
           Result := VariableName(Target, Holder.Address);
+  end;
+end;
+
+function WordName(Target: TTarget; Image: THeapImage; Names: TWordNames; Address: UInt64;
+  const Noun: string): string;
+begin
+  if not Names.TryGetValue(Address, Result) then
+  begin
+    Result := FindName(Target, Image, Address);
+    Names.Add(Address, Result);
   end;
   if Result = '' then
     Result := Noun;

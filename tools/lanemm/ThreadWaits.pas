@@ -13,7 +13,7 @@ unit ThreadWaits;
 interface
 
 uses
-  Generics.Collections, LaneMM.Unwind, Targets, TargetSymbols, HeapImages;
+  Generics.Collections, LaneMM.Unwind, Targets, TargetSymbols, HeapImages, ThreadLocks;
 
 type
   /// What a thread does.
@@ -53,6 +53,7 @@ type
     Image: THeapImage;
     Symbols: TTargetSymbols;
     Numbers: TDictionary<Cardinal, Integer>; // of Threads, by number
+    Names: TWordNames;
     procedure ReadProcess;
     procedure ReadCore;
     procedure ReadStacks;
@@ -94,7 +95,7 @@ implementation
 
 uses
   SysUtils, Math, BaseUnix, LaneMM.Symbols, LaneMM.SettingsState, ToolCommands,
-  ProcessPauses, SystemCalls, ThreadStacks, ThreadLocks, ThreadPlaces;
+  ProcessPauses, SystemCalls, ThreadStacks, ThreadPlaces;
 
 const
   // What a system call that a stop has interrupted returns, seen by tracers alone; EINTR in core files.
@@ -115,6 +116,7 @@ begin
   StacksSetDepth(MaxFrames);
   Symbols := TTargetSymbols.Create(Target);
   Numbers := TDictionary<Cardinal, Integer>.Create;
+  Names := TWordNames.Create;
   for Number in Target.Threads do
   begin
     Numbers.AddOrSetValue(Number, Length(Threads));
@@ -139,6 +141,7 @@ end;
 destructor TThreadReport.Destroy;
 begin
   Numbers.Free;
+  Names.Free;
   Symbols.Free;
   inherited Destroy;
 end;
@@ -171,7 +174,7 @@ begin
   for Index := 0 to High(Threads) do
   begin
     Task := TProcessTarget(Target).TaskOfThread(Threads[Index].Number);
-    Tasks.Add(Task, Index);
+    Tasks.AddOrSetValue(Task, Index); // a number may have been used again
     if RegistersOfLine(ReadSmallFile(Format('/proc/%d/task/%d/syscall', [Target.ProcessId, Task])),
       Threads[Index].Registers, Threads[Index].HasRegisters) then
       Insert(Task, Chosen, Length(Chosen));
@@ -371,7 +374,7 @@ begin
     Thread.Kind := waTime;
   if not Thread.IsRefused and ((Thread.Kind = waLock)
     or (Thread.Kind = waTime) and (Thread.Owner <> 0)) then
-    Thread.What := WordName(Target, Image, Thread.Registers[Rdi], 'the lock');
+    Thread.What := WordName(Target, Image, Names, Thread.Registers[Rdi], 'the lock');
 end;
 
 // Where the system finds a deadlock at a mutex with priority inheritance, the C library waits for a
@@ -481,7 +484,7 @@ begin
   else if WaitsIn(Thread, 'atomic_futex_unsigned') then
     Thread.What := 'a future'
   else
-    Thread.What := WordName(Target, Image, Thread.Registers[Rdi], 'the futex word');
+    Thread.What := WordName(Target, Image, Names, Thread.Registers[Rdi], 'the futex word');
   Thread.IsInitializing := Thread.What.Contains('initialization');
 end;
 
@@ -489,10 +492,10 @@ end;
 
 function TThreadReport.AnyGoesOn: Boolean;
 var
-  Each: TThreadState;
+  Index: Integer;
 begin
-  for Each in Threads do
-    if not Each.IsStuck and (Each.Kind <> waEngine) then
+  for Index := 0 to High(Threads) do
+    if not Threads[Index].IsStuck and (Threads[Index].Kind <> waEngine) then
       Exit(True);
   Result := False;
 end;
@@ -514,16 +517,18 @@ end;
 procedure TThreadReport.FindStuck;
 var
   Index: Integer;
-  AnyChanged: Boolean;
+  AnyChanged, HasOther: Boolean;
 begin
   for Index := 0 to High(Threads) do
     Threads[Index].IsStuck := Threads[Index].Kind in [waLock, waThread, waEvent];
+  HasOther := AnyGoesOn;
   repeat
     AnyChanged := False;
     for Index := 0 to High(Threads) do
-      if Threads[Index].IsStuck and CouldGoOn(Threads[Index], AnyGoesOn) then
+      if Threads[Index].IsStuck and CouldGoOn(Threads[Index], HasOther) then
       begin
         Threads[Index].IsStuck := False;
+        HasOther := True;
         AnyChanged := True;
       end;
   until not AnyChanged;

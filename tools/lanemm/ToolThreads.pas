@@ -107,7 +107,7 @@ const
   Causes: array[Boolean] of string = ('Lost wake-up: ', 'Deadlock or lost wake-up: ');
 begin
   Result := 'no thread is left to set the events that these wait for';
-  if Report.Signals > 0 then
+  if (Report.Signals <> 0) and (Report.Signals <> -1) then // negative: the last signal is among them
     Result := Format('%s, but maybe the handler of a signal:%s', [Result, SignalsText(Report.Signals)])
   else if (Report.Cycles = nil) and (Refused(Report) = nil) then
     Exit(Causes[HasInitializing(Report)] + Result);
