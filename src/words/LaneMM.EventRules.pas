@@ -26,7 +26,7 @@ procedure EventRulesAddAttributes(var Text: TText);
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.ReportState;
+  LaneMM.Bits, LaneMM.ReportState, LaneMM.SettingValues;
 
 const
   Names: array[TEventKind] of PAnsiChar = ('leaks', 'double-free', 'invalid-free', 'write-before',
@@ -111,20 +111,13 @@ end;
 // Reads `halt=N`, N from 0 to 255; returns whether it could.
 function TakesHalt(var Words: PAnsiChar; var Rule: TEventRule): Boolean;
 var
-  Code: Cardinal;
+  Code: UInt64;
 begin
-  if not Takes(Words, HaltName) then
-    Exit(False);
-  Result := Words^ in ['0'..'9'];
-  Code := 0;
-  while (Words^ in ['0'..'9']) and (Code <= High(Byte)) do
-  begin
-    Code := Code * 10 + Cardinal(Ord(Words^) - Ord('0'));
-    Inc(Words);
-  end;
-  Result := Result and IsEnd(Words^) and (Code <= High(Byte));
+  Result := Takes(Words, HaltName) and ValueDigits(Words, Code) and IsEnd(Words^)
+    and (Code <= High(Byte));
   Rule.Halts := True;
-  Rule.ExitCode := Code;
+  if Result then
+    Rule.ExitCode := Code;
 end;
 
 // Reads one part after the kind. The first target that is named drops those that are not: Named

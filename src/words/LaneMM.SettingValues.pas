@@ -3,7 +3,7 @@
 // Owns:       nothing.
 // Invariants: each routine reads from Words, behind `=`, and returns False when the value is wrong;
 //             Words is then at any of its characters.
-// Callers:    LaneMM.Settings. Any thread.
+// Callers:    any thread.
 unit LaneMM.SettingValues;
 
 {$I ../LaneMM.inc}
@@ -14,6 +14,9 @@ interface
 function ValueEnds(Sign: AnsiChar): Boolean; inline;
 /// Moves Words to the end of the setting; what is in quotes may have separators.
 procedure ValueSkip(var Words: PAnsiChar);
+/// Reads decimal digits, which Words moves past; False when there are none. What a number cannot
+/// hold becomes the highest.
+function ValueDigits(var Words: PAnsiChar; out Number: UInt64): Boolean;
 /// Reads a number up to the end of the setting, with K, M or G for binary multiples; what a word
 /// cannot hold becomes its highest number.
 function ValueNumber(var Words: PAnsiChar; out Value: NativeUInt): Boolean;
@@ -49,8 +52,7 @@ begin
   end;
 end;
 
-// Reads decimal digits; Words moves past all of them.
-function ReadDigits(var Words: PAnsiChar; out Number: UInt64): Boolean;
+function ValueDigits(var Words: PAnsiChar; out Number: UInt64): Boolean;
 begin
   Number := 0;
   Result := Words^ in ['0'..'9'];
@@ -69,7 +71,7 @@ var
   Number: UInt64;
   Shift: Cardinal;
 begin
-  Result := ReadDigits(Words, Number);
+  Result := ValueDigits(Words, Number);
   case TextLower(Words^) of
     'k': Shift := 10;
     'm': Shift := 20;
@@ -103,7 +105,7 @@ var
   UnitMs: Cardinal;
 begin
   UnitMs := 1000;
-  Result := ReadDigits(Words, Number) and (Number <= Most);
+  Result := ValueDigits(Words, Number) and (Number <= Most);
   case TextLower(Words^) of
     'm': UnitMs := 60000;
     'h': UnitMs := 3600000;
