@@ -25,7 +25,7 @@ function LeaksToJson(Image: THeapImage; const Leaks: TLeaks; const Topic: string
 implementation
 
 uses
-  SysUtils, DateUtils, LaneMM.Layout, Targets, TargetSymbols;
+  SysUtils, DateUtils, LaneMM.Layout, Targets, TargetSymbols, ToolText;
 
 // Adds numbers by their names, which have spaces between.
 procedure AddNumbers(Json: TJSONObject; const Names: string; const Values: array of UInt64);
@@ -36,11 +36,6 @@ begin
   Parts := Names.Split([' ']);
   for Index := 0 to High(Values) do
     Json.Add(Parts[Index], Int64(Values[Index]));
-end;
-
-function HexAddress(Address: UInt64): string;
-begin
-  Result := '$' + LowerCase(HexStr(Address, 12));
 end;
 
 function ClassToJson(const Numbers: TClassNumbers): TJSONObject;

@@ -184,7 +184,7 @@ begin
   if Damages = nil then
     WriteLn('No damage: the lists and guards of all spans are sound.');
   for Damage in Damages do
-    WriteLn('$', LowerCase(HexStr(Damage.Address, 12)), '  ', Damage.Text);
+    WriteLn(HexAddress(Damage.Address), '  ', Damage.Text);
 end;
 
 procedure WriteChain(const Leaks: TLeaks; Index: Integer; const Prefix: string);
@@ -264,7 +264,7 @@ begin
   WriteLn(Length(Holders), ' places hold its address:');
   for Holder in Holders do
   begin
-    Line := '  $' + LowerCase(HexStr(Holder.Address, 12)) + '  ';
+    Line := '  ' + HexAddress(Holder.Address) + '  ';
     if Holder.Block <> 0 then
       Line := Line + Format('%s at $%x, offset %d', [Holder.Name, Holder.Block,
         Holder.Address - Holder.Block])

@@ -102,7 +102,7 @@ function LinkNameOf(const Block: TBlockFound): string;
 implementation
 
 uses
-  Generics.Defaults, LaneMM.Snapshot, LaneMM.Retainers, HeapRanges, HeapContents;
+  Generics.Defaults, LaneMM.Snapshot, LaneMM.Retainers, HeapRanges, HeapContents, ToolText;
 
 const
   Unreached = Low(Integer);
@@ -427,8 +427,8 @@ begin
   while Index >= 0 do
   begin
     Dec(Length);
-    Result[Length] := Format('%s at $%s', [Names[Nodes[Index].Group],
-      LowerCase(HexStr(NativeUInt(Nodes[Index].Address), 12))]);
+    Result[Length] := Format('%s at %s', [Names[Nodes[Index].Group],
+      HexAddress(NativeUInt(Nodes[Index].Address))]);
     Index := Ways[Index].From;
   end;
   Result[0] := Nothing;

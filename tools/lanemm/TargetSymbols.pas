@@ -56,7 +56,7 @@ function FrameLine(const Frame: TPlaceFrame): string;
 implementation
 
 uses
-  SysUtils, Math, LaneMM.Layout, LaneMM.Text, LaneMM.StacksState, LaneMM.Advice;
+  SysUtils, Math, LaneMM.Layout, LaneMM.Text, LaneMM.StacksState, LaneMM.Advice, ToolText;
 
 constructor TTargetSymbols.Create(Source: TTarget);
 begin
@@ -179,7 +179,7 @@ begin
   if Result = '' then
     Result := Frame.Module;
   if Result = '' then
-    Result := '$' + LowerCase(HexStr(Frame.Address, 12));
+    Result := HexAddress(Frame.Address);
   if Frame.Line > 0 then
     Result := Format('%s  %s:%d', [Result, Frame.FileName, Frame.Line]);
 end;

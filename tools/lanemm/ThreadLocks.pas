@@ -26,7 +26,7 @@ function WordIsOwn(Target: TTarget; Image: THeapImage; Address: UInt64): Boolean
 implementation
 
 uses
-  SysUtils, TargetSymbols, HeapContents;
+  SysUtils, TargetSymbols, HeapContents, ToolText;
 
 // Returns the name of the variable or the class, or nothing.
 function FindName(Target: TTarget; Image: THeapImage; Address: UInt64): string;
@@ -61,7 +61,7 @@ begin
   end;
   if Result = '' then
     Result := Noun;
-  Result := Format('%s (at $%s)', [Result, LowerCase(HexStr(Address, 12))]);
+  Result := Format('%s (at %s)', [Result, HexAddress(Address)]);
 end;
 
 function WordIsOwn(Target: TTarget; Image: THeapImage; Address: UInt64): Boolean;

@@ -95,7 +95,7 @@ implementation
 
 uses
   SysUtils, Math, BaseUnix, LaneMM.Symbols, LaneMM.SettingsState, ToolCommands,
-  ProcessPauses, SystemCalls, ThreadStacks, ThreadPlaces;
+  ProcessPauses, SystemCalls, ThreadStacks, ThreadPlaces, ToolText;
 
 const
   // What a system call that a stop has interrupted returns, seen by tracers alone; EINTR in core files.
@@ -407,8 +407,8 @@ begin
     Thread.Owner := 0;
     Thread.Kind := waEvent;
     if WaitsIn(Thread, 'mutex') or WaitsIn(Thread, 'lock') then
-      Thread.What := Format('a lock without a note of its owner (at $%s)',
-        [LowerCase(HexStr(Thread.Registers[Rdi], 12))])
+      Thread.What := Format('a lock without a note of its owner (at %s)',
+        [HexAddress(Thread.Registers[Rdi])])
     else
       ReadEvent(Thread);
   end
@@ -462,8 +462,8 @@ begin
   if WaitsIn(Thread, 'pthread_rwlock') then
   begin
     Thread.Owner := Thread.Words[WriterWords[Thread.Registers[Rdi] and 7 <> 0]];
-    Thread.What := Format('a lock held by readers that it has no note of (at $%s)',
-      [LowerCase(HexStr(Thread.Registers[Rdi], 12))]);
+    Thread.What := Format('a lock held by readers that it has no note of (at %s)',
+      [HexAddress(Thread.Registers[Rdi])]);
     if Find(Thread.Owner) <> nil then
       Thread.Kind := waLock
     else

@@ -108,7 +108,7 @@ begin
         Write(#27'[0m');
       if Index > 0 then
         WriteLn;
-      Write('$', LowerCase(HexStr(Map.Cells[Index].Run^.Address, 12)), ' ');
+      Write(HexAddress(Map.Cells[Index].Run^.Address), ' ');
       Last := -1;
     end;
     Colour := TerminalColour(Map.Cells[Index]);

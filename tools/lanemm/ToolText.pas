@@ -9,6 +9,8 @@ interface
 function Grouped(Value: Int64): string;
 /// Returns a number of bytes; from 10,000 on in KB, MB, GB or TB with one decimal.
 function BytesText(Bytes: Int64): string;
+/// Returns an address: `$`, and twelve digits.
+function HexAddress(Address: UInt64): string;
 /// Returns Part of Whole as `12.3 %`; 0 of 0.
 function Percent(Part, Whole: Double): string;
 /// Returns Text with blanks before it, or behind it, up to Width letters. Text is UTF-8.
@@ -62,6 +64,11 @@ begin
     Inc(Index);
   end;
   Result := Format('%.1f %s', [Value, Names[Index]]);
+end;
+
+function HexAddress(Address: UInt64): string;
+begin
+  Result := '$' + LowerCase(HexStr(Address, 12));
 end;
 
 function Percent(Part, Whole: Double): string;
