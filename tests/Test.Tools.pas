@@ -84,7 +84,13 @@ type
     ChildCount: Integer;
     ChildWork: TWork;
     procedure WorkInChild;
+    procedure RunHere;
+  protected
+    procedure RunTest; override;
   strict protected
+    /// Whether each test of the class runs in a child process after SetUp: what it does to the process
+    /// goes with that.
+    class function IsInChild: Boolean; virtual;
     /// Called in a child process before its work: recovers it, so that the work finds the counts of
     /// the child.
     procedure ChildStarts; virtual;
@@ -686,6 +692,24 @@ begin
   Worker.Free;
   if Failure <> '' then
     Fail('in a thread: ' + Failure);
+end;
+
+class function TLaneTest.IsInChild: Boolean;
+begin
+  Result := False;
+end;
+
+procedure TLaneTest.RunHere;
+begin
+  inherited RunTest;
+end;
+
+procedure TLaneTest.RunTest;
+begin
+  if IsInChild then
+    Same(0, RunInChild(RunHere), 'exit code of the child')
+  else
+    RunHere;
 end;
 
 procedure TLaneTest.ChildStarts;

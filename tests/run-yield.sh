@@ -14,7 +14,7 @@ set -u
 out=build/test-yield
 seeds=${SEEDS:-1}
 first=${SEED:-$(date +%s)}
-suites='Places Atomic Lock RemoteList FreeRuns Shards Span Large Heap Shelf Threads Fork Purge Limits Walk'
+suites='Places Atomic Lock RemoteList FreeRuns Shards Span Large Heap Shelf Threads Fork Purge PurgeCalls Limits Walk'
 . tests/lib.sh
 
 build() {

@@ -1,5 +1,5 @@
-/// Tests of LaneMM.Arena. What needs another arena, or a system that refuses, is done in a child
-/// process.
+/// Tests of LaneMM.Arena, each in a child process: another arena, or memory that the system has refused,
+/// would stay.
 unit Test.Arena;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -16,20 +16,10 @@ type
     function Take(SliceCount: NativeUInt): PSpan;
     procedure LeaveSlices(SliceCount: NativeUInt);
     {$ifdef LINUX}
-    procedure CheckRefusal;
-    {$endif}
-    {$if defined(LINUX) and defined(CPUX86_64)}
-    procedure CheckAllMappings;
-    {$endif}
-    procedure CheckNewArena;
-    procedure CheckRestOfTheLastArena;
-    {$ifdef LINUX}
     function CanGrow: Boolean;
-    procedure CheckGrowth;
-    procedure CheckOccupiedAddresses;
-    procedure CheckLateAddresses;
-    procedure CheckAddressesOfAnEndedThread;
     {$endif}
+  strict protected
+    class function IsInChild: Boolean; override;
   protected
     procedure SetUp; override;
   published
@@ -64,6 +54,11 @@ uses
 const
   // More slices than are committed ahead.
   ManySlices = 1536;
+
+class function TArenaTests.IsInChild: Boolean;
+begin
+  Result := True;
+end;
 
 procedure TArenaTests.SetUp;
 begin
@@ -157,7 +152,7 @@ begin
 end;
 
 {$ifdef LINUX} // Windows commits no memory here, see Test.Os.Windows
-procedure TArenaTests.CheckRefusal;
+procedure TArenaTests.RefusedMemoryTakesNoSlices;
 var
   Span, Tail: PSpan;
   Last, TailCount: NativeUInt;
@@ -172,11 +167,6 @@ begin
   AssertTrue('no new arena', Tail = nil);
   Same(Last, Arena^.Frontier, 'frontier');
   AssertTrue('less is there', Take(10) = Arena^.Spans + Last);
-end;
-
-procedure TArenaTests.RefusedMemoryTakesNoSlices;
-begin
-  Same(0, RunInChild(CheckRefusal), 'exit code of the child');
 end;
 {$endif}
 
@@ -197,7 +187,7 @@ begin
   until (Pair = nil) or not OsForbid(Pair, OsPageSize) or (Count = MostPairs);
 end;
 
-procedure TArenaTests.CheckAllMappings;
+procedure TArenaTests.SlicesCanBeHadWithoutRoomForMappings;
 var
   Span, Tail: PSpan;
   TailCount: NativeUInt;
@@ -210,11 +200,6 @@ begin
   AssertTrue('taken', Span <> nil);
   FillChar(Span^.Start^, ManySlices * SliceSize, 1);
 end;
-
-procedure TArenaTests.SlicesCanBeHadWithoutRoomForMappings;
-begin
-  Same(0, RunInChild(CheckAllMappings), 'exit code of the child');
-end;
 {$endif}
 
 // Makes the newest arena one that has this many slices left.
@@ -224,7 +209,7 @@ begin
   Arena^.MostSlices := Arena^.Reserved;
 end;
 
-procedure TArenaTests.CheckNewArena;
+procedure TArenaTests.FullArenaIsFollowedByANewOne;
 var
   Last: PArena;
   Frontier: NativeUInt;
@@ -247,12 +232,7 @@ begin
   Same(Last^.MostSlices, Last^.Frontier, 'frontier of the last arena');
 end;
 
-procedure TArenaTests.FullArenaIsFollowedByANewOne;
-begin
-  Same(0, RunInChild(CheckNewArena), 'exit code of the child');
-end;
-
-procedure TArenaTests.CheckRestOfTheLastArena;
+procedure TArenaTests.RestOfAFullArenaBecomesFree;
 var
   Last: PArena;
   Span: PSpan;
@@ -268,11 +248,6 @@ begin
   AssertTrue('taken', Span <> nil);
   AssertTrue('a new arena', Arena <> Last);
   Same(Free + 10, ColdSlices + ShardsWarmSlices, 'free slices');
-end;
-
-procedure TArenaTests.RestOfAFullArenaBecomesFree;
-begin
-  Same(0, RunInChild(CheckRestOfTheLastArena), 'exit code of the child');
 end;
 
 {$ifdef LINUX} // on Windows arenas do not grow
@@ -300,7 +275,7 @@ begin
     and IsFree(PByte(Arena) + Records, RecordBytes(Arena, Arena^.Reserved * 2) - Records);
 end;
 
-procedure TArenaTests.CheckGrowth;
+procedure TArenaTests.ArenaGrowsWhereAddressesAreFree;
 var
   Last, Count: NativeUInt;
   Span: PSpan;
@@ -315,12 +290,7 @@ begin
   FillChar((Span^.Start + (Count - 10) * SliceSize)^, 10 * SliceSize, 1);
 end;
 
-procedure TArenaTests.ArenaGrowsWhereAddressesAreFree;
-begin
-  Same(0, RunInChild(CheckGrowth), 'exit code of the child');
-end;
-
-procedure TArenaTests.CheckOccupiedAddresses;
+procedure TArenaTests.ArenaEndsAtAddressesOfOthers;
 var
   Last: PArena;
   Count, Frontier, TailCount: NativeUInt;
@@ -339,13 +309,8 @@ begin
   Same(Count, TailCount, 'slices of the rest');
 end;
 
-procedure TArenaTests.ArenaEndsAtAddressesOfOthers;
-begin
-  Same(0, RunInChild(CheckOccupiedAddresses), 'exit code of the child');
-end;
-
 // A thread was stopped after it had reserved the next addresses of an arena, and their records.
-procedure TArenaTests.CheckLateAddresses;
+procedure TArenaTests.AddressesThatAThreadPublishesLateAreUsedNext;
 var
   Last: PArena;
   Tail: PSpan;
@@ -367,13 +332,8 @@ begin
     FrontierTake(Min(ManySlices, Reserved), Tail, TailCount) = Last^.Spans + Reserved);
 end;
 
-procedure TArenaTests.AddressesThatAThreadPublishesLateAreUsedNext;
-begin
-  Same(0, RunInChild(CheckLateAddresses), 'exit code of the child');
-end;
-
 // The stack of a thread lay behind the arena, until the thread ended.
-procedure TArenaTests.CheckAddressesOfAnEndedThread;
+procedure TArenaTests.OlderArenaGrowsWhenItsAddressesBecomeFree;
 var
   First: PArena;
   Reserved, Count, TailCount: NativeUInt;
@@ -395,11 +355,6 @@ begin
   // Tests that ask for new slices get an arena that gives them.
   ArenaWithNew(ManySlices);
   SlicesAreTakenInOrder;
-end;
-
-procedure TArenaTests.OlderArenaGrowsWhenItsAddressesBecomeFree;
-begin
-  Same(0, RunInChild(CheckAddressesOfAnEndedThread), 'exit code of the child');
 end;
 {$endif}
 

@@ -9,24 +9,19 @@ uses
   Test.Tools;
 
 type
-  TPurgeTests = class(TLaneTest)
-  strict private
+  TPurgeTest = class(TLaneTest)
+  strict protected
     Blocks: TPointers;
     procedure GetBlocks;
     procedure FreeBlocks;
+  end;
+
+  TPurgeTests = class(TPurgeTest)
+  strict private
     procedure FreeATenth;
     procedure KeepAQuarter;
     procedure AwaitResident(Limit: NativeUInt);
     procedure AwaitRest;
-    procedure FreeABurst;
-    procedure CallAfter(QuietMs: Cardinal);
-    procedure CheckCallAfterARest;
-    procedure CheckCallAfterAMonth;
-    procedure CheckCallAtOnce;
-    procedure CheckEachSlowCall;
-    procedure CheckLargeFree;
-    procedure CheckTrimInALook;
-    procedure CheckMainThreadEnds;
   published
     procedure QuietProgramGivesLargeBlocksBack;
     procedure QuietProgramGivesSmallBlocksBack;
@@ -34,7 +29,16 @@ type
     procedure ProcessAtRestHasNoWakeUps;
     procedure LastFreeOfTheOwnerGivesBackWhatOthersFreed;
     procedure MemoryInUseStays;
-    {$ifdef UNIX}
+  end;
+
+  /// Calls that purge, in a child process: most without a purge thread, such as a C program has none.
+  TPurgeCallsTests = class(TPurgeTest)
+  strict private
+    procedure FreeABurst;
+    procedure CallAfter(QuietMs: Cardinal);
+  strict protected
+    class function IsInChild: Boolean; override;
+  published
     procedure TrimInALookLeavesTheCallItsSpan;
     procedure FirstCallAfterARestGivesABurstBack;
     procedure EachSlowCallReadsAClockThatIsCheap;
@@ -42,7 +46,6 @@ type
     procedure ClockThatHasWrappedGivesABurstBack;
     procedure CallRightAfterABurstKeepsItWarm;
     procedure MainThreadThatEndsLeavesNoPurgeThread;
-    {$endif}
   end;
 
 implementation
@@ -65,7 +68,7 @@ begin
   Result := ShardsWarmSlices * SliceSize;
 end;
 
-procedure TPurgeTests.GetBlocks;
+procedure TPurgeTest.GetBlocks;
 var
   Index: Integer;
 begin
@@ -77,7 +80,7 @@ begin
   end;
 end;
 
-procedure TPurgeTests.FreeBlocks;
+procedure TPurgeTest.FreeBlocks;
 begin
   FreeEach(Blocks, 1);
 end;
@@ -227,9 +230,14 @@ begin
   FreeBlocks;
 end;
 
+class function TPurgeCallsTests.IsInChild: Boolean;
+begin
+  Result := True;
+end;
+
 // Frees what GetBlocks got, in a process without a purge thread, such as a C program. The span that
 // blocks come from keeps one.
-procedure TPurgeTests.FreeABurst;
+procedure TPurgeCallsTests.FreeABurst;
 begin
   LockRecover; // which sets PurgeState
   StoreRelease(Process.PurgeState, Refused);
@@ -241,26 +249,26 @@ begin
 end;
 
 // Makes one call, as if no other had been made for so long.
-procedure TPurgeTests.CallAfter(QuietMs: Cardinal);
+procedure TPurgeCallsTests.CallAfter(QuietMs: Cardinal);
 begin
   FreeABurst;
   Process.LookedMs := OsNowMs - QuietMs;
   FreeMem(GetMem(BlockSize));
 end;
 
-procedure TPurgeTests.CheckCallAfterARest;
+procedure TPurgeCallsTests.FirstCallAfterARestGivesABurstBack;
 begin
   CallAfter(Process.PurgeDelayMs * 4);
   Same(0, WarmBytes, 'warm bytes after the call');
 end;
 
-procedure TPurgeTests.CheckCallAfterAMonth;
+procedure TPurgeCallsTests.ClockThatHasWrappedGivesABurstBack;
 begin
   CallAfter(30 * MsPerDay);
   Same(0, WarmBytes, 'warm bytes after the call');
 end;
 
-procedure TPurgeTests.CheckCallAtOnce;
+procedure TPurgeCallsTests.CallRightAfterABurstKeepsItWarm;
 begin
   Process.PurgeDelayMs := MsPerDay; // the system may stop this process between two calls
   CallAfter(0);
@@ -268,7 +276,7 @@ begin
 end;
 
 // The calls of the burst have left a count of calls that read no clock which is a system call.
-procedure TPurgeTests.CheckEachSlowCall;
+procedure TPurgeCallsTests.EachSlowCallReadsAClockThatIsCheap;
 begin
   FreeABurst;
   OsThreadHeap^.ClockDue := 10;
@@ -289,7 +297,7 @@ begin
 end;
 
 // As under the pressure of a container.
-procedure TPurgeTests.CheckTrimInALook;
+procedure TPurgeCallsTests.TrimInALookLeavesTheCallItsSpan;
 const
   SeldomSize = 7000; // few blocks of its class are in use
 var
@@ -311,7 +319,7 @@ begin
   Same(0, CorruptSpans, 'spans that were released, or were another one');
 end;
 
-procedure TPurgeTests.CheckLargeFree;
+procedure TPurgeCallsTests.FirstCallAfterOneLargeFreeAndARestGivesItBack;
 const
   LargeSize = 5 * 1024 * 1024;
 var
@@ -332,7 +340,7 @@ end;
 
 // In a child process the thread that forked is the main thread. A build without assembler has no
 // purge thread.
-procedure TPurgeTests.CheckMainThreadEnds;
+procedure TPurgeCallsTests.MainThreadThatEndsLeavesNoPurgeThread;
 const
   MostRounds = 5000;
 var
@@ -356,43 +364,9 @@ begin
   Same(Over, LoadAcquire(Process.PurgeState), 'state of the purge thread');
 end;
 
-{$ifdef UNIX}
-procedure TPurgeTests.MainThreadThatEndsLeavesNoPurgeThread;
-begin
-  Same(0, RunInChild(CheckMainThreadEnds), 'exit code of the child');
-end;
-
-procedure TPurgeTests.EachSlowCallReadsAClockThatIsCheap;
-begin
-  Same(0, RunInChild(CheckEachSlowCall), 'exit code of the child');
-end;
-
-procedure TPurgeTests.FirstCallAfterOneLargeFreeAndARestGivesItBack;
-begin
-  Same(0, RunInChild(CheckLargeFree), 'exit code of the child');
-end;
-
-procedure TPurgeTests.TrimInALookLeavesTheCallItsSpan;
-begin
-  Same(0, RunInChild(CheckTrimInALook), 'exit code of the child');
-end;
-
-procedure TPurgeTests.FirstCallAfterARestGivesABurstBack;
-begin
-  Same(0, RunInChild(CheckCallAfterARest), 'exit code of the child');
-end;
-
-procedure TPurgeTests.ClockThatHasWrappedGivesABurstBack;
-begin
-  Same(0, RunInChild(CheckCallAfterAMonth), 'exit code of the child');
-end;
-
-procedure TPurgeTests.CallRightAfterABurstKeepsItWarm;
-begin
-  Same(0, RunInChild(CheckCallAtOnce), 'exit code of the child');
-end;
-{$endif}
-
 initialization
   RegisterTest(TPurgeTests);
+  {$ifdef UNIX}
+  RegisterTest(TPurgeCallsTests);
+  {$endif}
 end.
