@@ -16,16 +16,17 @@ type
     KeptPeak: NativeUInt;
     Soft, Hard, Reserve: NativeUInt;
     Limit: NativeUInt;
-    Blocks: TList;
     Line: TStartLine;
     procedure SetLimits(SoftBytes, HardBytes, ReserveBytes: NativeUInt);
     function HasReserve: Boolean;
     procedure LimitTo(Bytes: NativeUInt);
-    procedure GetAll(Size: NativeUInt);
-    procedure FreeAll;
+    procedure GetAll(List: TList; Size: NativeUInt);
+    procedure FreeAll(List: TList);
     procedure FillHeap;
     procedure Churn;
     function ReportsSoFar: NativeUInt;
+  strict private
+    Blocks: TList;
     procedure FillAndFreeATenth;
   protected
     procedure SetUp; override;
@@ -68,8 +69,6 @@ uses
 const
   Megabyte = NativeUInt(1) shl 20;
   Sizes: array[0..4] of NativeUInt = (48, 1000, 20000, 100000, 3000000);
-  // More than any limit of these tests lets in.
-  MostBlocks = 1 shl 21;
 
 var
   ReportCount: NativeUInt;
@@ -97,8 +96,6 @@ begin
   Hooks.InvalidPointer := nil;
   KeptPeak := Process.PeakSlices;
   Process.PeakSlices := BackedSlices;
-  Blocks := TList.Create;
-  Blocks.Capacity := MostBlocks;
   ReturnNilIfGrowHeapFails := True;
 end;
 
@@ -106,8 +103,6 @@ procedure TLimitsTests.TearDown;
 begin
   ReturnNilIfGrowHeapFails := False;
   SetLimits(0, 0, 0);
-  FreeAll;
-  Blocks.Free;
   if KeptPeak > Process.PeakSlices then
     Process.PeakSlices := KeptPeak;
   Hooks.LimitReached := KeptHook;
@@ -132,7 +127,7 @@ begin
   SetLimits(Soft, Limit, Reserve);
 end;
 
-procedure TLimitsTests.GetAll(Size: NativeUInt);
+procedure TLimitsTests.GetAll(List: TList; Size: NativeUInt);
 var
   P: PPointer;
 begin
@@ -142,31 +137,35 @@ begin
       P^ := nil;
     P := GetMem(Size);
     if P <> nil then
-      Blocks.Add(P);
+      List.Add(P);
   until P = nil;
 end;
 
-procedure TLimitsTests.FreeAll;
+procedure TLimitsTests.FreeAll(List: TList);
 var
   Index: Integer;
 begin
-  for Index := 0 to Blocks.Count - 1 do
-    FreeMem(Blocks[Index]);
-  Blocks.Count := 0;
+  for Index := 0 to List.Count - 1 do
+    FreeMem(List[Index]);
+  List.Clear;
 end;
 
 // Takes all there is and gives it back.
 procedure TLimitsTests.FillHeap;
 var
+  List: TList;
   Size: NativeUInt;
 begin
+  List := TList.Create;
+  List.Capacity := 1 shl 21;
   for Size in Sizes do
   begin
-    GetAll(Size);
+    GetAll(List, Size);
     AtMost(Limit, BackedSlices * SliceSize, 'backed');
     AtLeast(Limit - 4 * Megabyte, BackedSlices * SliceSize, 'backed');
-    FreeAll;
+    FreeAll(List);
   end;
+  List.Free;
 end;
 
 procedure TLimitsTests.HeapStaysBelowTheLimit;
@@ -235,18 +234,22 @@ end;
 
 procedure TLimitsTests.FreeMemoryIsGivenBackBeforeARefusal;
 var
+  List: TList;
   P: Pointer;
   Size: NativeUInt;
 begin
   LimitTo(32 * Megabyte);
+  List := TList.Create;
+  List.Capacity := 1 shl 21;
   for Size in Sizes do
   begin
-    GetAll(Size);
-    FreeAll;
+    GetAll(List, Size);
+    FreeAll(List);
     P := GetMem(24 * Megabyte);
     AssertTrue('got', P <> nil);
     FreeMem(P);
   end;
+  List.Free;
 end;
 
 procedure TLimitsTests.RefusalIsOutOfMemory;
@@ -271,21 +274,25 @@ end;
 
 procedure TLimitsTests.BlockShrinksWithoutAnyMemory;
 var
+  List: TList;
   Large, Small: PByte;
 begin
+  List := TList.Create;
+  List.Capacity := 1 shl 20;
   LimitTo(16 * Megabyte);
   Large := GetMem(Megabyte);
   Small := GetMem(6000);
   FillPattern(Large, 200, 1);
   FillPattern(Small, 200, 2);
-  GetAll(100000);
-  GetAll(200);
+  GetAll(List, 100000);
+  GetAll(List, 200);
   AssertTrue('large', ReallocMem(Large, 200) <> nil);
   AssertTrue('small', ReallocMem(Small, 200) <> nil);
   AssertTrue('contents', HasPattern(Large, 200, 1) and HasPattern(Small, 200, 2));
   FreeMem(Large);
   FreeMem(Small);
-  FreeAll;
+  FreeAll(List);
+  List.Free;
 end;
 
 procedure TLimitsTests.RefusalIsReportedOnceUntilMemoryHasFallen;
@@ -344,15 +351,18 @@ end;
 
 procedure TLimitsTests.SoftLimitIsNotReportedForFreeMemory;
 var
+  List: TList;
   Size: NativeUInt;
 begin
   LimitTo(30 * Megabyte);
   SetLimits(Soft, Limit, Reserve);
+  List := TList.Create;
+  List.Capacity := 1 shl 21;
   for Size in Sizes do
   begin
     SetLimits(0, Hard, Reserve);
-    GetAll(Size);
-    FreeAll;
+    GetAll(List, Size);
+    FreeAll(List);
     SetLimits(Soft, 0, Reserve);
     SetLimits(Limit, Hard, Reserve);
     ReportCount := 0;
@@ -360,49 +370,63 @@ begin
     Same(0, ReportsSoFar, 'reports');
     SetLimits(Soft, Limit, Reserve);
   end;
+  List.Free;
 end;
 
 procedure TLimitsTests.ReserveIsThereWhenMemoryHasRunOut;
 var
+  List: TList;
   P: Pointer;
 begin
+  List := TList.Create;
+  List.Capacity := 1 shl 21;
   LimitTo(32 * Megabyte);
   SetLimits(Soft, Hard, 4 * Megabyte);
   AssertTrue('kept', HasReserve);
-  GetAll(100000);
+  GetAll(List, 100000);
   AssertFalse('opened', HasReserve);
   Same(2, ReportsSoFar, 'reports: the limit, the reserve');
   P := GetMem(3 * Megabyte);
   AssertTrue('got', P <> nil);
   AtMost(Limit, Process.PeakSlices * SliceSize, 'highest');
   FreeMem(P);
-  FreeAll;
+  FreeAll(List);
+  List.Free;
 end;
 
 procedure TLimitsTests.WithoutAReserveNothingIsThere;
+var
+  List: TList;
 begin
+  List := TList.Create;
+  List.Capacity := 1 shl 21;
   LimitTo(32 * Megabyte);
-  GetAll(100000);
+  GetAll(List, 100000);
   AssertTrue('refused', GetMem(3 * Megabyte) = nil);
   Same(1, ReportsSoFar, 'reports: the limit');
-  FreeAll;
+  FreeAll(List);
+  List.Free;
 end;
 
 procedure TLimitsTests.ReserveIsFilledWhenMemoryIsFree;
 var
+  List: TList;
   Turn: Integer;
 begin
+  List := TList.Create;
+  List.Capacity := 1 shl 21;
   LimitTo(32 * Megabyte);
   SetLimits(Soft, Hard, 4 * Megabyte);
   for Turn := 1 to 3 do
   begin
-    GetAll(100000);
+    GetAll(List, 100000);
     AssertFalse('opened', HasReserve);
-    FreeAll;
+    FreeAll(List);
     ProcessTrim;
     FreeMem(GetMem(2 * Megabyte));
     AssertTrue('kept again', HasReserve);
   end;
+  List.Free;
 end;
 
 procedure TLimitsTests.ReserveStaysClosedWhileThereIsMemory;
@@ -566,35 +590,44 @@ end;
 
 procedure TLimitsTests.ReserveStaysOpenUntilThereIsTwiceItsSize;
 var
+  List: TList;
   Turn: Integer;
 begin
+  List := TList.Create;
+  List.Capacity := 1 shl 21;
   LimitTo(32 * Megabyte);
   SetLimits(Soft, Hard, 8 * Megabyte);
-  GetAll(100000);
+  GetAll(List, 100000);
   AssertFalse('opened', HasReserve);
   Turn := 0;
   while BackedSlices - ShardsWarmSlices > (Limit - 12 * Megabyte) div SliceSize do
   begin
-    FreeMem(Blocks[Turn]);
-    Blocks[Turn] := nil;
+    FreeMem(List[Turn]);
+    List[Turn] := nil;
     Inc(Turn);
   end;
   ProcessTrim;
   FreeMem(GetMem(100000));
   AssertFalse('closed with less', HasReserve);
-  FreeAll;
+  FreeAll(List);
   ProcessTrim;
   FreeMem(GetMem(100000));
   AssertTrue('closed with enough', HasReserve);
+  List.Free;
 end;
 
 procedure TLimitsTests.LastSlicesServeBlocksWhoseSpansAreLonger;
+var
+  List: TList;
 begin
+  List := TList.Create;
+  List.Capacity := 1 shl 16;
   LimitTo(4 * SliceSize);
-  GetAll(32768);
-  AtLeast(8, Blocks.Count, 'blocks');
+  GetAll(List, 32768);
+  AtLeast(8, List.Count, 'blocks');
   AtMost(Limit, BackedSlices * SliceSize, 'backed');
-  FreeAll;
+  FreeAll(List);
+  List.Free;
 end;
 
 procedure TLimitsTests.LimitBelowASliceIsALimit;
@@ -608,9 +641,14 @@ procedure TLimitsTests.MemoryThatOthersFreedIsGivenBackBeforeARefusal;
 var
   Owner: TWorker;
   P: Pointer;
+  Index: Integer;
 begin
+  Blocks := TList.Create;
+  Blocks.Capacity := 1 shl 16;
   Owner := StartIdleThread(FillAndFreeATenth);
-  FreeAll;
+  for Index := 0 to Blocks.Count - 1 do
+    FreeMem(Blocks[Index]);
+  Blocks.Free;
   LimitTo(4 * Megabyte);
   P := GetMem(14 * Megabyte);
   AssertTrue('got', P <> nil);
