@@ -24,44 +24,36 @@ if [ "$(version_of puppeteer-core)" != "$puppeteer" ] || [ "$(version_of axe-cor
     --no-fund --ignore-scripts --silent "puppeteer-core@$puppeteer" "axe-core@$axe")
 fi
 
-fpc -l- -v0 -vew -vm4082,6018 -O1 -gl -Xs- -Futests/pages -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \
-  tests/pages/Shop.lpr
+# compile PROGRAM FPC-OPTION...: with line numbers
+compile() {
+  fpc -l- -v0 -vew -vm4082,6018 -O1 -gl -Xs- -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" "$@"
+}
+compile tests/pages/Shop.lpr -Futests/pages
+compile tests/programs/WatchEvents.lpr
+compile tests/lanemm/Planted.lpr
+compile tests/programs/Boxed.lpr -O2
 
-# shop FOLDER SETTINGS ARGUMENT...: what it writes is in the folder
-shop() {
-  folder=$out/$1
-  settings=$2
-  shift 2
+# write PROGRAM FOLDER SETTINGS ARGUMENT...: runs it; what it writes is in the folder
+write() {
+  program=$out/$1 folder=$out/$2 settings=$3
+  shift 3
   rm -rf "$folder"
   mkdir "$folder"
-  LANEMM="$settings,log=$folder/" build/pages/Shop "$@" > /dev/null 2> "$folder/stderr"
+  LANEMM="$settings,log=$folder/" "$program" "$@" > /dev/null 2> "$folder/stderr"
 }
-shop before profile,html,speedscope,rate=16K 10000
-shop after profile,html,speedscope,growth,rate=16K 40000
-shop lost profile,html,rate=4K,leaks,stacks,leaks:format=json 20000 leak
-shop freed profile,html,rate=4K,leaks 1000 clean
-shop leaks leaks,stacks,leaks:format=html,leaks:format=json 2000 leak
-shop clean leaks,leaks:format=html 100 clean
+write Shop before profile,html,speedscope,rate=16K 10000
+write Shop after profile,html,speedscope,growth,rate=16K 40000
+write Shop lost profile,html,rate=4K,leaks,stacks,leaks:format=json 20000 leak
+write Shop freed profile,html,rate=4K,leaks 1000 clean
+write Shop leaks leaks,stacks,leaks:format=html,leaks:format=json 2000 leak
+write Shop clean leaks,leaks:format=html 100 clean
 
 # Events alone, without samples.
-fpc -l- -v0 -vew -vm4082,6018 -O1 -gl -Xs- -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \
-  tests/programs/WatchEvents.lpr
-# events FOLDER SETTINGS ARGUMENT...
-events() {
-  folder=$out/$1
-  settings=$2
-  shift 2
-  rm -rf "$folder"
-  mkdir "$folder"
-  LANEMM="$settings,html,log=$folder/" build/pages/WatchEvents "$@" > /dev/null 2> "$folder/stderr"
-}
-events contended contention sizes 300
-events grown growth callers 5000
+write WatchEvents contended contention,html sizes 300
+write WatchEvents grown growth,html callers 5000
 
 # The leaks of a program that has stopped itself, found from outside, and what holds the memory of another.
 make --no-print-directory lanemm
-fpc -l- -v0 -vew -vm4082,6018 -O1 -gl -Xs- -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \
-  tests/lanemm/Planted.lpr
 # outside FOLDER PLANTED COMMAND...: a command of lanemm for the process, as page and as JSON
 outside() {
   folder=$out/$1
@@ -83,8 +75,6 @@ outside outside leak report leaks
 outside held held why
 
 # The black box of a program that is killed, with two seconds in it.
-fpc -l- -v0 -vew -vm4082,6018 -O2 -gl -Xs- -Fusrc '-Fusrc/*' "-FU$out/units" "-FE$out" \
-  tests/programs/Boxed.lpr
 rm -rf "$out/box"
 mkdir "$out/box"
 LANEMM="blackbox=$out/box/,limit:soft=20M,event=limit:stderr" build/pages/Boxed 10000 4 > "$out/box/printed" \
