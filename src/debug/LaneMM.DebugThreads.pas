@@ -122,8 +122,9 @@ const
   // Numbers that a thread reserves at once.
   NumberBatch = 64;
   // Numbers that a child leaves out if other threads may have run at its fork: these may have
-  // numbered blocks after the page with LastNumber was copied.
-  LostNumbers = 1 shl 24;
+  // numbered blocks after the page with LastNumber was copied. With 32 bits the numbers last for
+  // some 4,000 such forks, one inside of the other.
+  LostNumbers = 1 shl 20;
 
 procedure EmptyPlaces(Thread: PDebugThread);
 var
