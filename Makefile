@@ -81,7 +81,7 @@ test-checked: ORDER = --alone $(if $(LONG_ONCE),--skip=$(LONG_SUITES)$(COMMA)$(R
 test-release test-long test-checked test-pure:
 	@sh tools/need.sh fpc
 	@mkdir -p $(OUT)/$@
-	@$(FPC) $(FPCFLAGS) $(FLAGS) -Fusrc "-Fusrc/*" -Futests "-Futests/*" -FE$(OUT)/$@ -FU$(OUT)/$@ \
+	@$(FPC) $(FPCFLAGS) $(FLAGS) -Fusrc "-Fusrc/*" -Fulib -Futests "-Futests/*" -FE$(OUT)/$@ -FU$(OUT)/$@ \
 	  tests/RunTests.lpr
 	@$(RUN) $(OUT)/$@/RunTests $(ORDER) $(if $(WITHOUT),--without=$(WITHOUT))
 
