@@ -224,17 +224,18 @@ begin
       Exit(Trim(Copy(Line, Length(Name) + 2)));
 end;
 
-// A process may have no command line, so that is no sign.
+// A process may have no command line, so that is no sign. One that is ending gives up its memory before
+// its state says so.
 function HasEnded(Id: Integer): Boolean;
 const
   StateField = 3;
   FlagsField = 9;
-  OfSystem = $200000; // PF_KTHREAD
+  Gone = $200004; // PF_KTHREAD, PF_EXITING
 var
   Folder: string;
 begin
   Folder := Format('/proc/%d', [Id]);
-  Result := (StrToInt64Def(StatField(Folder, FlagsField), OfSystem) and OfSystem <> 0)
+  Result := (StrToInt64Def(StatField(Folder, FlagsField), Gone) and Gone <> 0)
     or (Pos(StatField(Folder, StateField), 'ZX') > 0);
 end;
 
