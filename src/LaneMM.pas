@@ -93,8 +93,9 @@ function LaneMM_HeapStatus: TLaneMM_HeapStatus;
 function LaneMM_Settings: TLaneMM_Settings;
 /// Changes settings: NAME or NAME=VALUE, with commas between, as in the environment variable
 /// LANEMM. NAME=0 clears a setting. Takes effect at once, except for settings that are read at
-/// start only. Any thread, one at a time. Returns False, and prints one line to stderr, for an
-/// unknown name or a wrong value; the rest still apply.
+/// start only. Any thread. Returns False, and prints one line to stderr, for an unknown name or a
+/// wrong value; the rest still apply. In the handler of a signal that has interrupted such a change
+/// it changes nothing, and returns False.
 function LaneMM_Configure(const Words: ShortString): Boolean;
 /// Sets the hard limit: the most bytes that the heap may hold, rounded down to 64 KB but not to 0;
 /// 0 means no limit. The bytes that it holds are LaneMM_HeapStatus.CommittedBytes. An allocation
@@ -311,9 +312,12 @@ begin
 end;
 
 function LaneMM_Configure(const Words: ShortString): Boolean;
+var
+  Ended: array[0..High(Byte)] of AnsiChar;
 begin
-  Result := SettingsChange(Words);
-  WatchApply;
+  Move(Words[1], Ended, Length(Words));
+  Ended[Length(Words)] := #0;
+  Result := WatchChange(@Ended, 'LaneMM_Configure');
 end;
 
 procedure SetNumber(Option: TOption; Value: NativeUInt);

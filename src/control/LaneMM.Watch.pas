@@ -22,8 +22,8 @@ procedure WatchConfine;
 /// switched off again. False, and nothing applied, in the handler of a signal that has interrupted
 /// such a call of its thread.
 function WatchApply: Boolean;
-/// Reads settings, as SettingsRead, and applies them. False, too, in such a handler: nothing
-/// changes, and a line says so.
+/// Reads settings, as SettingsRead, and applies them once the engine is started. False, too, in
+/// such a handler: nothing changes, and a line says so.
 function WatchChange(Words: PAnsiChar; const Source: ShortString): Boolean;
 /// Returns True while LaneMM's routines are the memory manager; False while another manager is
 /// installed, also one that passes calls on to them.
@@ -586,6 +586,8 @@ function WatchChange(Words: PAnsiChar; const Source: ShortString): Boolean;
 const
   NotDone: ShortString = ': not done, the handler of a signal has interrupted such a call';
 begin
+  if not Process.IsStarted then
+    Exit(SettingsRead(Words, Source));
   if not WatchTake(Control.Taker) then
   begin
     ReportSayLine(Source + NotDone);

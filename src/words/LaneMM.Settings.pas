@@ -19,8 +19,6 @@ procedure SettingsStart;
 /// comment. Words ends with #0. Source names the origin in messages. Returns False when a setting
 /// was unknown or its value wrong.
 function SettingsRead(Words: PAnsiChar; const Source: ShortString): Boolean;
-/// Reads settings from the program itself, as SettingsRead.
-function SettingsChange(const Words: ShortString): Boolean;
 /// Returns whether a setting has another number than its default.
 function SettingsAreChanged: Boolean;
 
@@ -264,15 +262,6 @@ begin
     else if not ReadWord(Words, Source) then
       Result := False;
   FetchAdd(Settings.Readers, NativeUInt(-1));
-end;
-
-function SettingsChange(const Words: ShortString): Boolean;
-var
-  Ended: array[0..High(Byte)] of AnsiChar;
-begin
-  Move(Words[1], Ended, Length(Words));
-  Ended[Length(Words)] := #0;
-  Result := SettingsRead(@Ended, 'LaneMM_Configure');
 end;
 
 // ---------------------------------------------------------------------------- start
