@@ -28,4 +28,4 @@ gcc -O1 -g -pthread -o "$out/StuckC" tests/lanemm/StuckC.c
 g++ -std=c++20 -O1 -g -pthread -o "$out/StuckCpp" tests/lanemm/StuckCpp.cpp
 gcc -m32 -O1 -nostdlib -static -ffreestanding -fno-pie -no-pie -fno-stack-protector -o "$out/Small" \
   "-DLAYOUT=$(sed -n 's/^  PageLayout = \([0-9]*\);$/\1/p' src/control/LaneMM.StatusPage.pas)" tests/lanemm/Small.c
-compile -O1 -gl -Futests -Futests/lanemm tests/lanemm/LanemmTests.lpr
+compile -O1 -gl -Futools/lanemm -Futests -Futests/lanemm tests/lanemm/LanemmTests.lpr
