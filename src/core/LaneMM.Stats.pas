@@ -172,6 +172,8 @@ begin
   WalkSpans(VisitSpan, @Status);
   ReadArenas(Status);
   Status.UsedBytes := Status.Small.UsedBytes + Status.Medium.UsedBytes + Status.Large.UsedBytes;
+  if Status.CommittedBytes < Status.UsedBytes then
+    Status.CommittedBytes := Status.UsedBytes; // other threads have freed between the two
   if Status.UsedBytes > Process.PeakUsed then
     Process.PeakUsed := Status.UsedBytes;
   for Kind := Low(TOsCall) to High(TOsCall) do

@@ -403,6 +403,7 @@ begin
   begin
     StatusRead(After);
     AtMost(After.ReservedBytes, After.Large.SpanBytes, 'bytes of large blocks');
+    AtMost(After.CommittedBytes, After.UsedBytes, 'bytes in use');
   end;
   StoreRelease(IsOver, 1);
   for Index := 1 to High(Workers) do
