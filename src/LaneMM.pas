@@ -464,7 +464,7 @@ end;
 
 procedure LaneMM_ReportMemoryLeaksOnShutdown;
 begin
-  Settings.Values[opLeaks] := 1;
+  SetNumber(opLeaks, 1);
 end;
 
 function LaneMM_ReportMemoryInUse: NativeUInt;

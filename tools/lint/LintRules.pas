@@ -22,7 +22,7 @@ const
   // Files that may have MaxLongLines: the door, the records of all threads, one system's half of an
   // interface, and what was not yet cut where a reader would.
   LongFiles = '/LaneMM(\.(Types|Arena|Shards|Heap|Debug|Snapshot|Unwind|Inlined|X86Code|EventLog'
-    + '|Watch|Os\.(Linux|Windows)(\.Files)?))?\.(pas|inc)$';
+    + '|Watch|Os\.(Linux|Windows)))?\.(pas|inc)$';
   MaxLongLines = 800;
   MaxRoutineLines = 60;
   MaxColumns = 100;
