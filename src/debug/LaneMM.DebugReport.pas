@@ -262,7 +262,7 @@ begin
   if Finding.Note = noNormal then
   begin
     FieldNumber(Report.Fields, fiBlock, '%p', Finding.Data);
-    FieldNumber(Report.Fields, fiOffset, '%g', Finding.Address - Finding.Data);
+    FieldNumber(Report.Fields, fiOffset, '%g', NativeUInt(Finding.Address - Finding.Data));
     FieldNumber(Report.Fields, fiUsable, '%g byte%+', Finding.Block.Size);
     if Finding.Address <> Finding.Data then
       MessageAdd(Report.Event.Text, msIsInner, Report.Fields);

@@ -196,7 +196,7 @@ begin
   if Block = nil then
     Exit;
   FieldNumber(Fields, fiAddress, '%p', NativeUInt(Block));
-  FieldNumber(Fields, fiBlock, '%p', NativeUInt(Block) - Span^.BlockSize);
+  FieldNumber(Fields, fiBlock, '%p', NativeUInt(NativeUInt(Block) - Span^.BlockSize));
   FieldStart(Fields, fiText);
   AddWord(Fields.Values, PByte(Block));
 end;

@@ -40,7 +40,7 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Walk, LaneMM.Blocks,
-  LaneMM.Allocate, LaneMM.Aligned, LaneMM.Free, LaneMM.Resize, LaneMM.SettingsState,
+  LaneMM.Aligned, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.SettingsState,
   LaneMM.ObserveState;
 
 const

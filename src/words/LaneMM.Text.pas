@@ -280,6 +280,14 @@ begin
   TextAdd(Text, UnitName);
 end;
 
+// `%d` of TextAddForm.
+procedure AddSigned(var Text: TText; Value: Int64);
+begin
+  if Value < 0 then
+    TextAdd(Text, '-');
+  TextAddGrouped(Text, Abs(Value));
+end;
+
 // `%b` of TextAddForm.
 procedure AddBytes(var Text: TText; Bytes: UInt64);
 begin
@@ -325,12 +333,7 @@ begin
           TextAddNumber(Text, Values[Next] mod 10);
         end;
       'g': TextAddGrouped(Text, Values[Next]);
-      'd':
-        begin
-          if Int64(Values[Next]) < 0 then
-            TextAdd(Text, '-');
-          TextAddGrouped(Text, Abs(Int64(Values[Next])));
-        end;
+      'd': AddSigned(Text, Int64(Values[Next]));
       'b': AddBytes(Text, Values[Next]);
       'x': TextAddHex(Text, NativeUInt(Values[Next]), 1);
       'p':
