@@ -143,6 +143,7 @@ begin
   OsTakeTable(Stacks.Modules, SizeOf(TModules));
   Modules := PModules(LoadAcquire(Stacks.Modules));
   // A second thread does not wait: the ranges that it finds were read a moment ago.
+  // Full barrier: the last publication before the other table is written. Pairs with FindRange.
   if (Modules = nil) or not CompareAndSwap(Modules^.IsBusy, 0, 1) then
     Exit;
   Next := LoadAcquire(Modules^.Current) + 1;
