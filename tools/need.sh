@@ -68,6 +68,7 @@ packages() {
     gcc) echo gcc libc6-dev ;;
     go) echo golang-go ca-certificates ;;
     gtest) echo libgtest-dev ;;
+    ab) echo apache2-utils ;;
     java) echo default-jdk-headless ;;
     mvn) echo maven ;;
     sources) echo dpkg-dev xz-utils ca-certificates ;;

@@ -149,7 +149,10 @@ need mORMot2/src
 [ "$suite" != server ] || need mORMot2/ex/techempower-bench
 mkdir -p "$out" bench/results
 copy_sources
-[ "$suite" != server ] || prepare_server
+case $suite in
+  horse) sh tools/need.sh curl ab ;;
+  server) prepare_server ;;
+esac
 ! is_wanted jemalloc || bench/peers.sh jemalloc
 gcc -O2 -o "$out/measure" bench/c/measure.c
 build_runner
