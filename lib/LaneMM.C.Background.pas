@@ -27,6 +27,8 @@ function BackgroundStays: Boolean;
 function BackgroundApply: Boolean;
 /// Starts the thread as if the setting said so; returns whether there is one.
 function BackgroundStart: Boolean;
+/// Lets the thread, if there is one, see new settings at once.
+procedure BackgroundNotify;
 /// Ends the thread, at the end of the program.
 procedure BackgroundEnd;
 
@@ -179,6 +181,12 @@ end;
 
 // ---------------------------------------------------------------------------- all
 
+procedure BackgroundNotify;
+begin
+  PurgeWake;
+  OsWake(Process.PurgeState); // it may wait for the end of a long delay
+end;
+
 procedure BackgroundEnd;
 begin
   if Swap(Background.IsOn, 0) = 1 then
@@ -201,7 +209,7 @@ begin
   if LoadAcquire(Background.IsOn) = 0 then
     Start
   else
-    PurgeWake; // a thread that rests may have work by the new settings
+    BackgroundNotify;
 end;
 
 function BackgroundApply: Boolean;

@@ -14,7 +14,7 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.Purge, LaneMM.Stats, LaneMM.Text,
-  LaneMM.Version, LaneMM.C.Errno, LaneMM.C.Start;
+  LaneMM.Version, LaneMM.C.Errno, LaneMM.C.Background, LaneMM.C.Start;
 
 const
   ErrorPermission = 1;
@@ -133,11 +133,17 @@ end;
 
 // ---------------------------------------------------------------------------- values
 
-// Values of arenas that the program created are 0: their blocks are in arena 0.
+// Returns whether the name is of the arena with all blocks, or of none: those of arenas that the
+// program created are in arena 0.
+function HasBlocks(const Query: TQuery): Boolean;
+begin
+  Result := (Query.Number = 0) or (Query.Number = AllArenas);
+end;
+
 function ArenaValue(const Query: TQuery; const Status: TStatus): UInt64;
 begin
   Result := 0;
-  if (Query.Number <> 0) and (Query.Number <> AllArenas) then
+  if not HasBlocks(Query) then
     Exit;
   case Query.Name of
     naSmallAllocated: Result := Status.Small.UsedBytes + Status.Medium.UsedBytes;
@@ -178,17 +184,23 @@ begin
   end;
 end;
 
-// Does what writing a value, or a name without one, does here.
-procedure Act(Name: TName; Written: PInt64);
+procedure SetDelay(DelayMs: Int64);
 begin
-  case Name of
-    naArenaPurge, naArenaDecay: ProcessTrim;
-    naArenaDirty, naDirty:
-      if (Written^ < 0) or (Written^ > High(LongInt)) then
-        Process.PurgeDelayMs := High(LongInt)
-      else
-        Process.PurgeDelayMs := Written^;
-  end;
+  if (DelayMs < 0) or (DelayMs > High(LongInt)) then
+    DelayMs := High(LongInt);
+  Process.PurgeDelayMs := DelayMs;
+  BackgroundNotify;
+end;
+
+// Does what writing a value, or a name without one, does here: with arenas that the program created,
+// nothing.
+procedure Act(const Query: TQuery; Written: PInt64);
+begin
+  if HasBlocks(Query) then
+    case Query.Name of
+      naArenaPurge, naArenaDecay: ProcessTrim;
+      naArenaDirty, naDirty: SetDelay(Written^);
+    end;
 end;
 
 // Copies a value to the program; EINVAL where it has another size.
@@ -217,7 +229,7 @@ begin
   if Reads then
     Result := Copy(Value(Query), Entries[Query.Name].Size, Old, OldSize);
   if (Result = 0) and ((New <> nil) or (Entries[Query.Name].Size = 0)) then
-    Act(Query.Name, New);
+    Act(Query, New);
 end;
 
 function MallCtl(Name: PAnsiChar; Old: Pointer; OldSize: PNativeUInt; New: Pointer;

@@ -303,6 +303,7 @@ procedure LibrarySetPurgeDelay(DelayMs: Cardinal); cdecl;
 begin
   LibraryStart;
   Process.PurgeDelayMs := DelayMs;
+  BackgroundNotify;
 end;
 
 procedure VisitOne(const Block: TBlockInfo; Context: Pointer);

@@ -331,10 +331,10 @@ const
   // Calls between two reads of a clock that costs a system call; frees before current spans are
   // retired. The free of a large block of PurgeStartSlices counts as many.
   ClockInterval = 16;
-  // Another thread may have read the clock later and written LookedMs before; in ms.
-  ClockSlack = 1000;
+  ClockSlack = 1000; // ms; another thread may have read the clock later and written LookedMs before
   // Warm slices that are worth a thread, or, without one, that a thread leaves its current spans.
   PurgeStartSlices = 64;
+  RestMs = 400; // between two looks at the container, whatever the purge delay is
 
 // Returns true if a heap keeps runs. A thread that keeps one requests a sweep, but may read an old
 // request that is being obeyed.
@@ -365,13 +365,30 @@ begin
     Result := True;
 end;
 
+// Returns how long the thread waits for its next look. Without a delay it does not spin.
+function WaitMs: Cardinal;
+begin
+  Result := Process.PurgeDelayMs + Ord(Process.PurgeDelayMs = 0);
+  if NeverRests and ((Result > RestMs) or not SweepIsRequested and not ShardsHaveWarm) then
+    Result := RestMs;
+end;
+
 procedure PurgeRun;
+var
+  Ms, Waited: Cardinal;
 begin
   Process.PurgeThread := OsThreadId;
+  Waited := 0;
   repeat
-    OsWaitMs(Process.PurgeState, Running, Process.PurgeDelayMs);
+    Ms := WaitMs;
+    OsWaitMs(Process.PurgeState, Running, Ms);
     SeeBell;
-    ProcessPurge;
+    Inc(Waited, Ms);
+    if Waited >= Process.PurgeDelayMs then
+    begin
+      Waited := 0;
+      ProcessPurge;
+    end;
     if RunsAreKept then
       SweepRequest;
     CallHook(Hooks.Box);
@@ -489,10 +506,13 @@ begin
   // A request during a sweep is for the next one.
   if (Process.SweepNext <> nil) or IsDue and SweepTake then
     SweepSome;
+  if IsDue or (UnseenMs >= RestMs) then
+  begin
+    CallHook(Hooks.Box);
+    CallHook(Hooks.Pressure);
+  end;
   if not IsDue then
     Exit;
-  CallHook(Hooks.Box);
-  CallHook(Hooks.Pressure);
   ShelveSome;
   ShardsPurgeIdle;
   if UnseenMs div 2 >= Process.PurgeDelayMs then

@@ -67,6 +67,18 @@ static int goes_back(long before) {
   return most > before + 60 && resident_mb() <= before + LITTLE;
 }
 
+/* Whether the thread that waits for the end of a long purge delay sees a shorter one. */
+static int sees_delay(void (*set_delay)(unsigned), long before) {
+  set_delay(3600000);
+  long most = burst();
+  rest(1000);
+  int is_kept = most > before + 60 && resident_mb() > before + 60;
+  set_delay(400);
+  for (long waited = 0; waited < PATIENCE && resident_mb() > before + LITTLE; waited += 20)
+    rest(20);
+  return is_kept && resident_mb() <= before + LITTLE;
+}
+
 static volatile long handled_by;
 
 static void note_thread(int signal) {
@@ -219,7 +231,9 @@ int main(int count, char **arguments) {
   if (count > 1)
     promise("libraries come and go", loads(arguments[1]));
   int (*configure)(const char *) = (int (*)(const char *))dlsym(RTLD_DEFAULT, "lanemm_configure");
-  if (configure) {
+  void (*set_delay)(unsigned) = (void (*)(unsigned))dlsym(RTLD_DEFAULT, "lanemm_set_purge_delay_ms");
+  if (configure && set_delay) {
+    promise("it sees a shorter purge delay at once", sees_delay(set_delay, before));
     promise("the setting ends the thread", configure("background=0") && threads_now() == 1);
     promise("and starts it", configure("background") && threads_now() == 2);
   }

@@ -133,6 +133,15 @@ static void test_mallctl(void) {
   unsigned arena = 0, cache = 0, other = 0;
   size = sizeof arena;
   promise("an arena can be created", mallctl("arenas.create", &arena, &size, NULL, 0) == 0 && arena > 0);
+  char name[50];
+  ssize_t never = -1, delay = 0, delay_before = 0;
+  size = sizeof delay;
+  snprintf(name, sizeof name, "arena.%u.dirty_decay_ms", arena);
+  promise("its delay is not that of all blocks",
+          mallctl("arenas.dirty_decay_ms", &delay_before, &size, NULL, 0) == 0
+          && mallctl(name, NULL, NULL, &never, sizeof never) == 0
+          && mallctl("arenas.dirty_decay_ms", &delay, &size, NULL, 0) == 0 && delay == delay_before);
+  size = sizeof arena;
   promise("a cache can be created", mallctl("tcache.create", &cache, &size, NULL, 0) == 0
           && mallctl("tcache.create", &other, &size, NULL, 0) == 0 && cache != other);
   promise("a cache can be destroyed", mallctl("tcache.destroy", NULL, NULL, &cache, sizeof cache) == 0);

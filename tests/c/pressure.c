@@ -93,6 +93,7 @@ int main(int count, char **arguments) {
   fill();
   struct timespec time = {getenv("LANEMM") ? 2 : 0, 0};
   nanosleep(&time, NULL); /* a thread of the setting `background` rests then */
+  lanemm_set_purge_delay_ms(3600000); /* the container is looked at all the same */
   promise("the folder is taken", lanemm_configure(words));
   promise("a call is registered", lanemm_on_pressure(shrink, &cache));
   promise("the cache is asked to shrink", comes(is_called));
