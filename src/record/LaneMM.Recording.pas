@@ -5,6 +5,8 @@
 //             an allocation after it, a resize before and after it: in the file no two blocks in
 //             use have one address. The file is opened for each part: a program that closes all
 //             descriptors does no harm.
+//             The lock has the number of its thread: calls of a handler that has interrupted it
+//             are left in Late, and added by the next thread that takes the lock.
 // Callers:    RecordCall: the entries of LaneMM.SeenCalls. RecordingStart: under the lock of
 //             LaneMM.Watch. RecordingForget: the one thread of a child process.
 // Progress:   blocking: threads wait for each other, and for the file. No routine uses the heap.
@@ -39,8 +41,18 @@ uses
 
 const
   EventBytes = 128; // more than an event, one of a thread before it, and the end
+  MostLate = 16384; // calls that handlers can leave
 
 type
+  // A call of a thread.
+  TCall = record
+    Kind: TRecordKind;
+    Thread: Cardinal;
+    P: Pointer;
+    Size: NativeUInt;
+    Alignment: NativeUInt;
+  end;
+
   PRecorder = ^TRecorder;
   TRecorder = record
     Thread: Cardinal;       // of the last event
@@ -53,12 +65,15 @@ type
     Path: TPath;
     Head: TRecordPartHead;
     Events: array[0..RecordPartBytes + EventBytes - 1] of Byte;
+    LateCount: TAtomicWord; // calls that handlers left; above MostLate some are lost
+    Late: array[0..MostLate - 1] of TCall;
   end;
 
   // The state of this unit.
   TRecording = record
-    Lock: TLock;            // taken after that of LaneMM.Watch
-    Recorder: TAtomicWord;  // a PRecorder; 0: no recording is on. Changes under Lock
+    Taker: TAtomicWord;     // the lock, taken after that of LaneMM.Watch: the number of the thread
+                            // that has it, times two, plus 1 if others may be parked; 0: none
+    Recorder: TAtomicWord;  // a PRecorder; 0: no recording is on. Changes under the lock
   end;
 
 var
@@ -67,6 +82,64 @@ var
 function RecordingIsOn: Boolean;
 begin
   Result := LoadAcquire(Recording.Recorder) <> 0;
+end;
+
+// ---------------------------------------------------------------------------- the lock
+
+const
+  HasWaiters = 1;
+
+// Takes the lock for the thread if it is free.
+function TakeFree(Thread: Cardinal): Boolean;
+begin
+  // Acquire: the writes of the last thread that had it. Pairs with Leave.
+  Result := (LoadAcquire(Recording.Taker) = 0)
+    and CompareAndSwap(Recording.Taker, 0, NativeUInt(Thread) * 2);
+end;
+
+// Returns whether the thread has the lock: the caller is the handler of a signal.
+function IsOwn(Thread: Cardinal): Boolean;
+begin
+  Result := LoadAcquire(Recording.Taker) shr 1 = Thread;
+end;
+
+// Takes the lock for the thread: a bounded spin, then it parks, as in LaneMM.Lock. False if the
+// thread has it.
+function Take(Thread: Cardinal): Boolean;
+var
+  Turn: Cardinal;
+  Seen: NativeUInt;
+begin
+  if TakeFree(Thread) then
+    Exit(True);
+  if IsOwn(Thread) then
+    Exit(False);
+  for Turn := 1 to Process.SpinLimit do
+  begin
+    if TakeFree(Thread) then
+      Exit(True);
+    SpinHint;
+  end;
+  repeat
+    Seen := LoadAcquire(Recording.Taker);
+    if Seen = 0 then
+    begin
+      // As above. Others may be parked, too.
+      if CompareAndSwap(Recording.Taker, 0, NativeUInt(Thread) * 2 or HasWaiters) then
+        Exit(True);
+    end
+    // Pairs with the swap in Leave, which wakes a thread where it finds the mark.
+    else if (Seen and HasWaiters <> 0)
+      or CompareAndSwap(Recording.Taker, Seen, Seen or HasWaiters) then
+      OsWait(Recording.Taker, Cardinal(Seen or HasWaiters));
+  until False;
+end;
+
+procedure Leave;
+begin
+  // Release: the next one that takes it sees the writes of this one. Pairs with TakeFree and Take.
+  if Swap(Recording.Taker, 0) and HasWaiters <> 0 then
+    OsWake(Recording.Taker);
 end;
 
 // ---------------------------------------------------------------------------- the file
@@ -145,49 +218,92 @@ end;
 
 // ---------------------------------------------------------------------------- events
 
-// Takes the lock for an event of the calling thread, if a recording is on; returns its recorder, or
-// nil.
-function Enter: PRecorder;
+// Adds a call. False where the recording has ended, at its limit or by a failure.
+function AddCall(Recorder: PRecorder; const Call: TCall): Boolean;
+var
+  Distance: Int64;
 begin
-  if not RecordingIsOn then
-    Exit(nil);
-  LockEnter(Recording.Lock); // in a child process this forgets the recording first
-  Result := PRecorder(LoadAcquire(Recording.Recorder));
-  if Result = nil then
-    LockLeave(Recording.Lock)
-  else if Result^.Thread <> ThreadNumber then
+  if Recorder^.Thread <> Call.Thread then
   begin
-    Result^.Thread := ThreadNumber;
-    AddNumber(Result^, UInt64(Result^.Thread) * RecordKinds + Ord(rkThread));
+    Recorder^.Thread := Call.Thread;
+    AddNumber(Recorder^, UInt64(Call.Thread) * RecordKinds + Ord(rkThread));
+  end;
+  Distance := (Int64(NativeUInt(Call.P) div RecordUnit) - Recorder^.Place) * 2;
+  Inc(Recorder^.Place, Distance div 2);
+  if Distance < 0 then
+    Distance := -1 - Distance;
+  AddNumber(Recorder^, UInt64(Distance) * RecordKinds + Ord(Call.Kind));
+  Inc(Recorder^.Counts[Call.Kind]);
+  if Call.Kind = rkAligned then
+    AddNumber(Recorder^, FloorLog2(Call.Alignment));
+  if not (Call.Kind in [rkFree, rkMoving]) then
+  begin
+    AddNumber(Recorder^, Call.Size);
+    Inc(Recorder^.Bytes, Call.Size);
+  end;
+  if (Recorder^.Filled >= Recorder^.Room) and WritePart(Recorder) and not HasRoom(Recorder^) then
+    Finish(Recorder, reLimit);
+  Result := RecordingIsOn;
+end;
+
+// Leaves a call of a handler to the next thread that takes the lock. A handler that interrupts this
+// one leaves its calls behind it.
+procedure AddLate(Recorder: PRecorder; const Call: TCall);
+var
+  Index: NativeUInt;
+begin
+  Index := FetchAdd(Recorder^.LateCount, 1);
+  if Index < MostLate then
+    Recorder^.Late[Index] := Call;
+end;
+
+// Under the lock: adds the calls that handlers have left. False where the recording has ended.
+function AddAllLate(Recorder: PRecorder): Boolean;
+var
+  Index: NativeUInt;
+begin
+  Result := True;
+  Index := 0;
+  // A handler that interrupts this loop leaves more; they end with it.
+  while Result and not CompareAndSwap(Recorder^.LateCount, Index, 0) do
+  begin
+    Result := Index < MostLate;
+    if Result then
+      Result := AddCall(Recorder, Recorder^.Late[Index])
+    else
+    begin
+      TextSay('the recording ends, the handler of a signal made too many calls: ', @Recorder^.Path,
+        '');
+      Finish(Recorder, reEnd);
+    end;
+    Inc(Index);
   end;
 end;
 
 procedure RecordCall(Kind: TRecordKind; P: Pointer; Size, Alignment: NativeUInt);
 var
   Recorder: PRecorder;
-  Distance: Int64;
+  Call: TCall;
 begin
-  if P = nil then
+  if (P = nil) or not RecordingIsOn then
     Exit;
-  Recorder := Enter;
-  if Recorder = nil then
-    Exit;
-  Distance := (Int64(NativeUInt(P) div RecordUnit) - Recorder^.Place) * 2;
-  Inc(Recorder^.Place, Distance div 2);
-  if Distance < 0 then
-    Distance := -1 - Distance;
-  AddNumber(Recorder^, UInt64(Distance) * RecordKinds + Ord(Kind));
-  Inc(Recorder^.Counts[Kind]);
-  if Kind = rkAligned then
-    AddNumber(Recorder^, FloorLog2(Alignment));
-  if not (Kind in [rkFree, rkMoving]) then
+  LockRecover; // in a child process this forgets the recording
+  Call.Kind := Kind;
+  Call.Thread := ThreadNumber;
+  Call.P := P;
+  Call.Size := Size;
+  Call.Alignment := Alignment;
+  if Take(Call.Thread) then
   begin
-    AddNumber(Recorder^, Size);
-    Inc(Recorder^.Bytes, Size);
+    Recorder := PRecorder(LoadAcquire(Recording.Recorder));
+    if (Recorder <> nil) and AddAllLate(Recorder) then
+      AddCall(Recorder, Call);
+    Leave;
+    Exit;
   end;
-  if (Recorder^.Filled >= Recorder^.Room) and WritePart(Recorder) and not HasRoom(Recorder^) then
-    Finish(Recorder, reLimit);
-  LockLeave(Recording.Lock);
+  Recorder := PRecorder(LoadAcquire(Recording.Recorder));
+  if Recorder <> nil then
+    AddLate(Recorder, Call);
 end;
 
 // ---------------------------------------------------------------------------- start and end
@@ -263,19 +379,22 @@ procedure RecordingEnd;
 const
   PatienceMs = 100;
 var
+  Recorder: PRecorder;
   Round: Cardinal;
   Pause: TAtomicWord;
 begin
+  LockRecover;
   Pause := 0;
   for Round := 1 to PatienceMs do
   begin
-    if not RecordingIsOn then
+    if not RecordingIsOn or IsOwn(ThreadNumber) then
       Exit;
-    if LockTryAgain(Recording.Lock) then
+    if TakeFree(ThreadNumber) then
     begin
-      if RecordingIsOn then
-        Finish(PRecorder(LoadAcquire(Recording.Recorder)), reEnd);
-      LockLeave(Recording.Lock);
+      Recorder := PRecorder(LoadAcquire(Recording.Recorder));
+      if (Recorder <> nil) and AddAllLate(Recorder) then
+        Finish(Recorder, reEnd);
+      Leave;
       Exit;
     end;
     OsWaitMs(Pause, 0, 1);
@@ -285,7 +404,7 @@ end;
 procedure RecordingForget;
 begin
   StoreRelease(Recording.Recorder, 0);
-  LockReset(Recording.Lock);
+  StoreRelease(Recording.Taker, 0);
 end;
 
 end.

@@ -5,7 +5,8 @@
 ///
 /// WORK is `threads`: two threads free each other's blocks; `fork`: a child process allocates, too, and
 /// ends as the parent does; `many`: 100,000 blocks; `ends`: 500 threads, one after another; `raise`: a
-/// resize raises, and its block is freed; `wait`: waits for a signal.
+/// resize raises, and its block is freed; `fault`: the handler of a signal that interrupts a resize allocates;
+/// `wait`: waits for a signal.
 program Recorded;
 
 {$mode delphi}{$H+}
@@ -125,6 +126,28 @@ begin
   end;
 end;
 
+procedure Open(Signal: LongInt; Info: PSigInfo; Context: PSigContext); cdecl;
+begin
+  FpMProtect(Pointer(NativeUInt(Info^._sifields._sigfault._addr) and not NativeUInt(4095)), 4096,
+    PROT_READ or PROT_WRITE);
+  TObject.Create.Free;
+end;
+
+procedure FaultInResize;
+var
+  Block: PByte;
+  Action: SigActionRec;
+begin
+  GetMem(Block, 40000);
+  FillChar(Action, SizeOf(Action), 0);
+  Action.sa_flags := SA_SIGINFO;
+  Action.sa_handler := SigActionHandler(@Open);
+  FpSigAction(SIGSEGV, @Action, nil);
+  FpMProtect(Pointer(NativeUInt(Block + 20000) and not NativeUInt(4095)), 4096, PROT_NONE);
+  ReallocMem(Block, 60000);
+  FreeMem(Block);
+end;
+
 procedure Work;
 begin
   if ParamStr(1) = 'threads' then
@@ -137,6 +160,8 @@ begin
     RunManyThreads
   else if ParamStr(1) = 'raise' then
     RaiseInResize
+  else if ParamStr(1) = 'fault' then
+    FaultInResize
   else
     FpPause;
 end;

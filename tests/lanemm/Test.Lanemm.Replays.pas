@@ -28,6 +28,7 @@ type
     procedure TwoThreadsAreRepeatedWithTheirCalls;
     procedure ThreadsThatEndLeaveNothing;
     procedure AResizeThatRaisesLeavesItsBlock;
+    procedure AResizeThatIsInterruptedIsRepeated;
     procedure AChildProcessIsNotRecorded;
     procedure ARecordingEndsAtItsLimit;
     procedure ASignalEndsARecording;
@@ -107,6 +108,13 @@ begin
   RepeatsWhatWasCounted('raise');
   Same(0, Answer.Int64s['unknownBlocks'], 'unknown blocks');
   AtLeast(1, Answer.Int64s['frees'], 'frees');
+end;
+
+procedure TReplayTests.AResizeThatIsInterruptedIsRepeated;
+begin
+  RepeatsWhatWasCounted('fault');
+  Same(0, Answer.Int64s['unknownBlocks'], 'unknown blocks');
+  Same(1, Answer.Int64s['resizes'], 'resizes');
 end;
 
 procedure TReplayTests.AChildProcessIsNotRecorded;

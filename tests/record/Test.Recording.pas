@@ -10,6 +10,8 @@ uses
   Classes, Test.Tools, LaneMM.RecordFormat;
 
 type
+  TCounts = array[rkNew..rkMoved] of Int64;
+
   TRecordingTests = class(TLaneTest)
   strict private
     Path: string;
@@ -23,6 +25,7 @@ type
     procedure UseOne;
     function NextNumber: UInt64;
     function Events: string;
+    procedure CountEvents(out Counts: TCounts);
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -31,12 +34,16 @@ type
     procedure FreeWithoutASizeIsInTheFile;
     procedure CallsOfOtherThreadsAreTheirs;
     procedure NothingIsRecordedAfterTheEnd;
+    {$ifdef UNIX}
+    procedure CallsOfAHandlerThatInterruptsACallAreInTheFile;
+    procedure HandlerThatMakesTooManyCallsEndsTheRecording;
+    {$endif}
   end;
 
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM;
+  SysUtils, testregistry, {$ifdef UNIX} BaseUnix, {$endif} LaneMM, LaneMM.Recording;
 
 procedure TRecordingTests.SetUp;
 begin
@@ -174,6 +181,125 @@ begin
   Content.LoadFromFile(Path);
   AssertEquals('events', 'end', Events);
 end;
+
+// Counts the events of all parts, which end with those counts.
+procedure TRecordingTests.CountEvents(out Counts: TCounts);
+var
+  Kind: TRecordKind;
+  Part, PartEnd: PByte;
+begin
+  FillChar(Counts, SizeOf(Counts), 0);
+  Part := Content.Memory + SizeOf(TRecordHead);
+  repeat
+    Place := Part + SizeOf(TRecordPartHead);
+    PartEnd := Place + TRecordPartHead(Pointer(Part)^).Bytes;
+    Part := Place + (TRecordPartHead(Pointer(Part)^).Bytes + 7) div 8 * 8;
+    while Place < PartEnd do
+    begin
+      Kind := TRecordKind(NextNumber mod RecordKinds);
+      if Kind = rkEnd then
+        Break;
+      if Kind = rkThread then
+        Continue;
+      Inc(Counts[Kind]);
+      if Kind in [rkNew, rkZero, rkMoved] then
+        NextNumber;
+    end;
+  until Part >= Content.Memory + Content.Size;
+  AssertTrue('has an end', Kind = rkEnd);
+  for Kind := Low(Counts) to High(Counts) do
+    AssertTrue('count at the end', Int64(NextNumber) = Counts[Kind]);
+end;
+
+{$ifdef UNIX}
+type
+  TTimer = record
+    Interval, Value: TTimeVal;
+  end;
+
+const
+  RealTimer = 0; // ITIMER_REAL
+  Alarms = 200;
+
+var
+  AlarmCount, AlarmCalls: Integer; // signals that came; calls that the handler of each makes
+
+function SetTimer(Which: cint; New, Old: Pointer): cint; cdecl;
+  external 'c' name 'setitimer';
+
+procedure RecordInHandler(Signal: LongInt); cdecl;
+var
+  Index: Integer;
+begin
+  for Index := 1 to AlarmCalls do
+    RecordCall(rkZero, Pointer(64), 8, 0);
+  Inc(AlarmCount);
+end;
+
+// Requests the next signal in so many microseconds; 0: none.
+procedure SetAlarm(Delay: Integer);
+var
+  Timer: TTimer;
+begin
+  FillChar(Timer, SizeOf(Timer), 0);
+  Timer.Value.tv_usec := Delay;
+  SetTimer(RealTimer, @Timer, nil);
+end;
+
+// Records calls until Alarms signals have come, most of them inside of one, or the recording has ended.
+// Returns how many it recorded.
+function RecordWithAlarms(Calls: Integer): Int64;
+const
+  Delay = 500;
+var
+  Before: SignalHandler;
+  Seen: Integer;
+begin
+  Result := 0;
+  AlarmCount := 0;
+  AlarmCalls := Calls;
+  Before := FpSignal(SIGALRM, SignalHandler(@RecordInHandler));
+  Seen := -1;
+  while (AlarmCount < Alarms) and RecordingIsOn do
+  begin
+    if Seen <> AlarmCount then
+    begin
+      Seen := AlarmCount;
+      SetAlarm(Delay);
+    end;
+    RecordCall(rkNew, Pointer(128), 8, 0);
+    Inc(Result);
+  end;
+  SetAlarm(0);
+  FpSignal(SIGALRM, Before);
+end;
+
+procedure TRecordingTests.CallsOfAHandlerThatInterruptsACallAreInTheFile;
+const
+  Calls = 3;
+var
+  Recorded: Int64;
+  Counts: TCounts;
+begin
+  Start;
+  Recorded := RecordWithAlarms(Calls);
+  Stop;
+  CountEvents(Counts);
+  AssertTrue('calls', Counts[rkNew] = Recorded);
+  AssertTrue('calls of the handler', Counts[rkZero] = AlarmCount * Calls);
+end;
+
+procedure TRecordingTests.HandlerThatMakesTooManyCallsEndsTheRecording;
+var
+  Counts: TCounts;
+begin
+  Start;
+  RecordWithAlarms(20000);
+  AssertFalse('goes on', RecordingIsOn);
+  Content.LoadFromFile(Path);
+  CountEvents(Counts);
+end;
+{$endif}
 
 initialization
   RegisterTest(TRecordingTests);

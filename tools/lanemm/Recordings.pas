@@ -73,7 +73,7 @@ type
     Index: Integer;
     Turns, Left: Integer; // times that it comes after another one: all, and those to come
     Moving: Integer;      // slot of the block that it resizes
-    MovingFrom: Int64;    // address of that block
+    MovingFrom: Int64;    // address of that block, or of the one before; 0: it was resized
   end;
 
   // Makes the plan of a recording.
@@ -92,7 +92,7 @@ type
     procedure SetSize(Slot: Integer; Size: Int64);
     procedure FreeBlock(const Event: TEvent);
     procedure NewBlock(const Event: TEvent);
-    procedure TakeOut(const Event: TEvent);
+    procedure TakeOut(Address: Int64);
     procedure PutBack;
     procedure Resize(const Event: TEvent);
     procedure Clear;
@@ -346,16 +346,18 @@ begin
   Plan.Add(Slot, pkNew, Event.Size);
 end;
 
-procedure TPlanner.TakeOut(const Event: TEvent);
+procedure TPlanner.TakeOut(Address: Int64);
 begin
-  Caller.MovingFrom := Event.Address;
-  if Slots.TryGetValue(Event.Address, Caller.Moving) then
-    Slots.Remove(Event.Address)
-  else
-    Caller.Moving := NoSlot;
+  Caller.MovingFrom := 0;
+  Caller.Moving := NoSlot;
+  if not Slots.TryGetValue(Address, Caller.Moving) then
+    Exit;
+  Caller.MovingFrom := Address;
+  Slots.Remove(Address);
 end;
 
 // A resize that raised an exception has no end: the next event of the thread shows that its block stayed.
+// Or the handler of a signal interrupted it, and the end follows.
 procedure TPlanner.PutBack;
 begin
   if Caller.Moving <> NoSlot then
@@ -365,6 +367,9 @@ end;
 
 procedure TPlanner.Resize(const Event: TEvent);
 begin
+  if (Caller.Moving = NoSlot) and (Caller.MovingFrom <> 0) then
+    TakeOut(Caller.MovingFrom);
+  Caller.MovingFrom := 0;
   if (Caller.Moving = NoSlot) and (Event.Size > 0) then
   begin
     Inc(Found.Unknown);
@@ -406,7 +411,7 @@ begin
     case Event.Kind of
       rkThread: SetCaller(Event.Address);
       rkFree: FreeBlock(Event);
-      rkMoving: TakeOut(Event);
+      rkMoving: TakeOut(Event.Address);
       rkMoved: Resize(Event);
     else
       NewBlock(Event);
