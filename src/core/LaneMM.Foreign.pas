@@ -103,17 +103,12 @@ end;
 procedure ForeignStart(const Calls: TCopyCalls);
 var
   Copies: PCopies;
-  IsNew: Boolean;
 begin
   KeepPrevious;
   if not OsMayLoad then
     Exit; // there is no other copy
-  Copies := OsSharedPages(CopiesAddress, SizeOf(TCopies), IsNew);
-  if Copies = nil then
-    Exit;
-  if IsNew then
-    Copies^.Version := Version;
-  if Copies^.Version = Version then
+  Copies := OsSharedPages(CopiesAddress, SizeOf(TCopies), Version);
+  if Copies <> nil then
     Register(Copies, Calls);
 end;
 

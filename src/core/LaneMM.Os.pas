@@ -181,9 +181,9 @@ procedure OsWakeAll(var Word: TAtomicWord);
 /// which hold 0. Nil where the system does not support it.
 function OsForkMark: PNativeUInt;
 /// Returns committed pages at Address, at least Size bytes, the same for all callers in this
-/// process. IsNew is true if this call created them, all zeros. Nil when the address is not
-/// available.
-function OsSharedPages(Address, Size: NativeUInt; out IsNew: Boolean): Pointer;
+/// process. Their first word is Version; new ones hold zeros behind it. Nil when the address is not
+/// available, or another word is there.
+function OsSharedPages(Address, Size, Version: NativeUInt): Pointer;
 /// Returns whether pages of blocks can be read: a program may protect some. Their protection may
 /// change afterwards. True where the system does not say.
 function OsCanRead(P: Pointer; Size: NativeUInt): Boolean;
@@ -479,6 +479,27 @@ end;
 {$else}
   {$message fatal 'LaneMM: this operating system has no LaneMM.Os include file yet'}
 {$ifend}
+
+// The thread that has just made the pages may not have written the word yet: waits a moment.
+function OsSharedPages(Address, Size, Version: NativeUInt): Pointer;
+const
+  MostRounds = 10;
+  RoundMs = 1;
+var
+  IsNew: Boolean;
+  Round: Cardinal;
+begin
+  Result := TakeShared(Address, AlignUp(Size, OsGranule), IsNew);
+  if Result = nil then
+    Exit;
+  if IsNew then
+    StoreRelease(PNativeUInt(Result)^, Version); // with nothing: what is behind it is zero
+  for Round := 1 to MostRounds do
+    if LoadAcquire(PNativeUInt(Result)^) = 0 then
+      OsWaitMs(PNativeUInt(Result)^, 0, RoundMs);
+  if LoadAcquire(PNativeUInt(Result)^) <> Version then
+    Result := nil;
+end;
 
 procedure OsSwitchThreadHeap(Heap: PHeap);
 begin

@@ -61,18 +61,10 @@ const
 {$ifend}
 
 function CopyPageOpen(Kind: TCopyPageKind): PCopyPage;
-var
-  IsNew: Boolean;
 begin
   // The pages follow that of LaneMM.Foreign, at the distance of reservations on Windows.
   Result := OsSharedPages(CopiesAddress + NativeUInt(Ord(Kind) + 1) * SliceSize,
-    SizeOf(TCopyPage), IsNew);
-  if Result = nil then
-    Exit;
-  if IsNew then
-    Result^.Version := Versions[Kind];
-  if Result^.Version <> Versions[Kind] then
-    Result := nil;
+    SizeOf(TCopyPage), Versions[Kind]);
 end;
 
 procedure CopyPageEnter(Page: PCopyPage; Key, Value: NativeUInt);

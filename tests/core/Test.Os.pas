@@ -13,9 +13,11 @@ type
   strict private
     Word, Waiting, Woken: TAtomicWord;
     Slot: PHeap;
+    Shared: Pointer;
     function CommittedRange(Size: NativeUInt): PByte;
     function CallCount(Kind: TOsCall): NativeUInt;
     procedure WaitOnce;
+    procedure WriteVersionLate;
     procedure UseOwnSlot;
     procedure WriteError;
   published
@@ -31,6 +33,7 @@ type
     procedure WaitReturnsWhenTheWordIsAnother;
     procedure WakeWakesAWaiter;
     procedure SharedPageIsTheSameForAll;
+    procedure SharedPageThatAnotherCopyIsMakingIsItsPage;
     procedure SharedPageIsNilWhereTheAddressIsTaken;
     procedure ReadOfMappedMemoryCopies;
     procedure ReadOfUnmappedMemoryFails;
@@ -45,6 +48,7 @@ uses
   testregistry, Test.System, LaneMM.Atomic, LaneMM.Os;
 
 const
+  SharedVersion = $1234;
   RangeSize = 4 * SliceSize;
   Megabyte = 1 shl 20;
   ErrorText = 'some words of an error message'#10;
@@ -217,29 +221,49 @@ end;
 
 procedure TOsTests.SharedPageIsTheSameForAll;
 var
-  Place, First, Second: Pointer;
-  IsNew: Boolean;
+  Place, First, Second: PNativeUInt;
 begin
   Place := OsReserve(SliceSize);
   OsRelease(Place, SliceSize);
-  First := OsSharedPages(NativeUInt(Place), OsGranule, IsNew);
+  First := OsSharedPages(NativeUInt(Place), OsGranule, SharedVersion);
   AssertTrue('at the address', First = Place);
-  AssertTrue('made now', IsNew);
-  AssertTrue('zero', IsZero(First, OsGranule));
-  Second := OsSharedPages(NativeUInt(Place), OsGranule, IsNew);
+  AssertTrue('the version', First^ = SharedVersion);
+  AssertTrue('zero', IsZero(@First[1], OsGranule - SizeOf(NativeUInt)));
+  First[1] := 1;
+  Second := OsSharedPages(NativeUInt(Place), OsGranule, SharedVersion);
   AssertTrue('the same', Second = First);
-  AssertFalse('was there', IsNew);
+  AssertTrue('was there', Second[1] = 1);
+  AssertTrue('another version', OsSharedPages(NativeUInt(Place), OsGranule, 2) = nil);
   OsRelease(Place, OsGranule);
+end;
+
+procedure TOsTests.WriteVersionLate;
+var
+  Never: TAtomicWord;
+begin
+  Never := 0;
+  OsWaitMs(Never, 0, 3);
+  StoreRelease(PNativeUInt(Shared)^, SharedVersion);
+end;
+
+procedure TOsTests.SharedPageThatAnotherCopyIsMakingIsItsPage;
+var
+  Maker: TWorker;
+begin
+  Shared := OsReserve(SliceSize);
+  OsCommit(Shared, OsGranule);
+  Maker := TWorker.Create(WriteVersionLate, False);
+  AssertTrue('the page', OsSharedPages(NativeUInt(Shared), OsGranule, SharedVersion) = Shared);
+  EndThread(Maker);
+  OsRelease(Shared, SliceSize);
 end;
 
 procedure TOsTests.SharedPageIsNilWhereTheAddressIsTaken;
 var
   Place: Pointer;
-  IsNew: Boolean;
 begin
   Place := OsReserve(SliceSize);
-  AssertTrue('nil', OsSharedPages(NativeUInt(Place), OsGranule, IsNew) = nil);
-  AssertFalse('not made', IsNew);
+  AssertTrue('nil', OsSharedPages(NativeUInt(Place), OsGranule, SharedVersion) = nil);
   OsRelease(Place, SliceSize);
 end;
 
