@@ -44,10 +44,11 @@ procedure HardEnd(Frame: NativeUInt);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsSignals, LaneMM.Rtl,
-  LaneMM.Errors, LaneMM.Threads, LaneMM.Arena, LaneMM.Walk, LaneMM.Blocks, LaneMM.Allocate,
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsSignals,
+  LaneMM.Errors, LaneMM.Arena, LaneMM.Regions, LaneMM.Threads, LaneMM.Walk, LaneMM.Blocks,
+  LaneMM.Allocate,
   LaneMM.Aligned, LaneMM.Free, LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState, LaneMM.Messages,
-  LaneMM.SettingsState, LaneMM.Erase, LaneMM.Patterns, LaneMM.BlockNotes, LaneMM.DebugCheck,
+  LaneMM.SettingsState, LaneMM.Erase, LaneMM.Patterns, LaneMM.DebugCheck,
   LaneMM.DebugReport, LaneMM.DebugThreads;
 
 const
@@ -418,19 +419,34 @@ begin
   HardMark(Result, Size, faPlain);
 end;
 
-// Returns a block with the contents of P, of OldSize bytes; P stays. A block that shrinks needs no
-// memory: without any, Result is P. In a scope a debug block stays outside of the region.
-function CopyOf(P: Pointer; OldSize, Size, Wanted: NativeUInt): Pointer;
+// Allocates Size bytes where the block P is and the calling thread is not: in a region, or in none.
+// Nil without memory.
+function TryGetBeside(P: Pointer; Size: NativeUInt): Pointer;
+var
+  Before: PHeap;
 begin
-  if BlockIsElsewhere(P, OsThreadHeap) then
-  begin
-    Result := AlignedGetBeside(P, BlockAlignment, WithEnd(Wanted));
-    NoteBlock(Result, WithEnd(Wanted), NativeUInt(get_frame));
-  end
-  else if Size < OldSize then
-    Result := BlockTryGet(OsThreadHeap, WithEnd(Size))
+  Before := ThreadHeap;
+  if (Before = nil) or not RegionVisit(RegionOfBlock(P), Before) then
+    Exit(nil);
+  Result := BlockTryGet(OsThreadHeap, Size);
+  RegionReturn(Before);
+end;
+
+// Returns a block with the contents of P, of OldSize bytes; P stays. A block that shrinks needs no
+// memory: without any, Result is P. It stays in its region, or outside of any.
+function CopyOf(P: Pointer; OldSize, Size, Wanted: NativeUInt): Pointer;
+var
+  IsElsewhere: Boolean;
+begin
+  IsElsewhere := BlockIsElsewhere(P, OsThreadHeap);
+  if (Size >= OldSize) and IsElsewhere then
+    Result := AlignedGetBeside(P, BlockAlignment, WithEnd(Wanted))
+  else if Size >= OldSize then
+    Result := Debug.Behind.GetMem(WithEnd(Wanted))
+  else if IsElsewhere then
+    Result := TryGetBeside(P, WithEnd(Size))
   else
-    Result := Debug.Behind.GetMem(WithEnd(Wanted));
+    Result := BlockTryGet(OsThreadHeap, WithEnd(Size));
   if (Result = nil) and (Size < OldSize) then
     Result := P;
   if (Result = nil) or (Result = P) then
@@ -462,8 +478,8 @@ begin
   InPlace := (WithEnd(Size) <= Block.Usable)
     and ((WithEnd(Size) >= Block.Usable shr KeptShift) or (Block.Usable <= MostTiny));
   Heap := OsThreadHeap;
-  if not InPlace and not IsErasingFreed and ((Block.Usable > MaxClassSize)
-    and (WithEnd(Size) > MaxClassSize) or BlockIsElsewhere(P, Heap)) then
+  if not InPlace and not IsErasingFreed and (Block.Usable > MaxClassSize)
+    and (WithEnd(Size) > MaxClassSize) then
     Result := Debug.Behind.ReallocMem(P, WithEnd(Size))
   else
   begin

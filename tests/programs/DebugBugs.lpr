@@ -319,6 +319,36 @@ begin
     FreeMem(Blocks[Index]);
 end;
 
+// Frees a block twice that a resize in the scope of a region moved, outside of the region.
+procedure FreeMovedInAScope;
+var
+  Region: TLaneMM_Region;
+  Moved: Pointer;
+begin
+  Region := LaneMM_RegionCreate('scope', 0);
+  GetBlock;
+  Moved := Block;
+  LaneMM_RegionEnter(Region);
+  ReallocMem(Moved, 9 * Size);
+  LaneMM_RegionLeave;
+  FreeBlock;
+end;
+
+// The same with a block of the region, outside of the scope.
+procedure FreeMovedOutside;
+var
+  Region: TLaneMM_Region;
+  Moved: Pointer;
+begin
+  Region := LaneMM_RegionCreate('outside', 0);
+  LaneMM_RegionEnter(Region);
+  GetBlock;
+  LaneMM_RegionLeave;
+  Moved := Block;
+  ReallocMem(Moved, Size div 4);
+  FreeBlock;
+end;
+
 // No bug: frees blocks of a region outside of it, and resizes some, before the region ends.
 procedure FreeOfRegions;
 var
@@ -496,17 +526,18 @@ end;
 
 procedure Plant(const Bug: string);
 const
-  Names: array[0..29] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
+  Names: array[0..31] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
     'twice', 'early', 'again', 'overrun', 'clean', 'objects',
     'new', 'dispose', 'unmixed', 'many', 'string', 'nested',
     'chain', 'apart', 'lost', 'corrupt', 'regions', 'scopes',
-    'waiting', 'ended', 'wrong-size', 'shortened', 'far', 'sizes');
-  Bugs: array[0..29] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
+    'waiting', 'ended', 'wrong-size', 'shortened', 'far', 'sizes',
+    'moved-in-scope', 'moved-outside');
+  Bugs: array[0..31] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
     WriteBeforeReuse, Nothing, TwiceDoubleFree, WriteAfterEarly, FreedTwice, Overrun,
     Clean, Objects, NewAndFreeMem, GetMemAndDispose, Unmixed, Many,
     ReleaseStringTwice, NewAndFreeMemNested, Chain, Apart, Lose, Corrupt, FreeOfRegions,
     ResizeInScopes, WriteWaiting, WriteInThread, FreeOfWrongSize, WriteAfterShortened, WriteFar,
-    UseInThreads);
+    UseInThreads, FreeMovedInAScope, FreeMovedOutside);
 var
   Index: Integer;
 begin
