@@ -158,6 +158,8 @@ blind='mount -t tmpfs none /proc && exec "$0" blind'
 if [ -z "$start" ] && is_wanted Checkpoints && unshare -rm sh -c 'mount -t tmpfs none /proc' 2> /dev/null; then
   run 0 'Checkpoints without /proc' unshare -rm sh -c "$blind" "$out/Checkpoints"
   prints 'Checkpoints without /proc (a line)' '^LaneMM: leaks since a checkpoint are unknown: /proc is not mounted'
+  run 0 'settings without /proc' env LANEMM=break=1 unshare -rm sh -c "$blind" "$out/Checkpoints"
+  prints 'settings without /proc (a report has the name of the program)' '^LaneMM: .* UTC, .*/Checkpoints:$'
 fi
 program 0 Counts
 program 0 ManyThreads

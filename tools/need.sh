@@ -156,7 +156,7 @@ missing=$(printf ' %s\n' $missing | awk '!seen[$0]++' | tr -d '\n')
 install $missing || true
 for tool in "$@"; do
   if ! has "$tool"; then
-    echo "need.sh: $tool is missing; please install:$missing (names of Debian packages)" >&2
+    echo "need.sh: $tool, or a part of it, is missing; please install:$missing (names of Debian packages)" >&2
     exit 1
   fi
 done

@@ -202,28 +202,45 @@ begin
     Settings.Values[Option] := Kept[Option];
 end;
 
-procedure WriteReport(Number: Cardinal; Format: TReportFormat);
-var
-  Count: Cardinal;
+// Writes a report of counts, if there are any. Returns False when a file could not be written.
+function WriteCounts(Number: Cardinal; Format: TReportFormat): Boolean;
 begin
-  Count := Number;
-  if Number < ProfileReport then
-    Count := ProfileReport;
+  if LoadAcquire(Observe.SiteKeys) = 0 then
+    Result := True
+  else if (Number = ProfileReport) or (Format <> rfSettings) then
+    Result := WriteProfiles(Format)
+  else if Number > ProfileReport then
+    Result := EventLogWrite
+  else
+    Result := HeapReportWrite(THeapReport(Number)) or (Observe.Samples <> nil)
+      or not IsSet(opProfile);
+end;
+
+// Writes a report that a setting counts for.
+procedure WriteCounted(Number, Count: Cardinal; Format: TReportFormat);
+var
+  IsWritten: Boolean;
+begin
+  IsWritten := WriteCounts(Number, Format);
+  if not IsWritten or (Verbs.FileCount > 0) or IsSet(CountOptions[Count]) then
+  begin
+    AddFiles(IsWritten);
+    Exit;
+  end;
+  Add(CountNames[Count]);
+  Add(' is off: `lanemm do PID ');
+  Add(CountNames[Count]);
+  Fail('` turns it on'#10);
+end;
+
+procedure WriteReport(Number: Cardinal; Format: TReportFormat);
+begin
   if Number = Ord(hrInUse) then
     WriteInUse(Format)
-  else if not IsSet(CountOptions[Count]) and (LoadAcquire(Observe.SiteKeys) = 0) then
-  begin
-    Add(CountNames[Count]);
-    Add(' is off: `lanemm do PID ');
-    Add(CountNames[Count]);
-    Fail('` turns it on'#10);
-  end
-  else if (Number = ProfileReport) or (Format <> rfSettings) then
-    AddFiles(WriteProfiles(Format))
   else if Number < ProfileReport then
-    AddFiles(HeapReportWrite(THeapReport(Number)) or (Observe.Samples <> nil))
+    WriteCounted(Number, ProfileReport, Format)
   else
-    AddFiles(EventLogWrite);
+    WriteCounted(Number, Number, Format);
 end;
 
 procedure SayUnknown(Value: PAnsiChar);

@@ -84,7 +84,8 @@ end;
 type
   TAddFormat = procedure(var Text: TText; const List: TLeakList);
 
-// Writes the report to a file in the folder of the log, or to stderr if there is none.
+// Writes the report to a file in the folder of the log, or to stderr if there is none, but for a
+// page, which no terminal shows.
 procedure WriteFile(const List: TLeakList; Add: TAddFormat; Extension: PAnsiChar);
 const
   FileLimit = 256 shl 20;
@@ -95,7 +96,8 @@ begin
   if TextOpen(Text, FileLimit) and TextOpen(Path, OsPageSize) then
   begin
     Add(Text, List);
-    if not LogFileCreate(Text, LogFileSuffix('Leaks', 0, Extension), Path) then
+    if not LogFileCreate(Text, LogFileSuffix('Leaks', 0, Extension), Path)
+      and (@Add <> @LeakPageAdd) then
       TextWrite(Text, OsStandardError);
   end;
   TextClose(Path);

@@ -70,11 +70,12 @@ procedure OsFileUnmap(P: Pointer; Size: NativeUInt);
 /// length, 0 if there is no such folder.
 function OsFolderPath(Folder, Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// Stores the path of the running program in Buffer, ended by #0; returns its length, 0 if unknown.
+/// On Linux without /proc it is the path by which the program was started.
 function OsProgramPath(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// Stores that path without the extension of programs (Windows: .exe), to name other files by it.
 function OsProgramName(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
-/// Stores the words of the command line in Buffer, with spaces between, cut to Size; returns the
-/// length, 0 if unknown.
+/// Stores the words of the command line in Buffer, with spaces between, cut to Size; on Linux
+/// without /proc the program's path alone. Returns the length, 0 if unknown.
 function OsCommandLine(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// Copies a variable of the environment at the start of the process, ended by #0 and cut to Size.
 /// False when it is not set.

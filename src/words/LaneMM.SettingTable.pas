@@ -109,7 +109,7 @@ const
       Help: 'C library: a thread returns free memory even while the program calls nothing'),
     (Name: 'calls'; Kind: okNumber; Initial: 1;
       Help: '0: no system calls but those of glibc''s malloc while the program runs; 1: the'
-        + ' same in the C library'),
+        + ' same in the C library; 2: no such limit'),
     (Name: 'huge'; Kind: okNumber; Initial: HugeFromDefault;
       Help: 'bytes of full spans from which a thread gets huge pages; 0: never'),
     (Name: 'log'; Kind: okText; Initial: 0;

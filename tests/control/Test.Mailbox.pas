@@ -39,6 +39,7 @@ type
     procedure PathInQuotesMayHaveSeparators;
     procedure UnknownReportIsNamed;
     procedure ReportOfNothingSaysSo;
+    procedure ReportOfWhatIsOffNamesItsSetting;
     procedure SnapshotsSayHowMuchMemoryGrew;
     procedure TrimReturnsFreeMemory;
     procedure ClosedMailboxRefuses;
@@ -330,6 +331,14 @@ end;
 procedure TMailboxTests.ReportOfNothingSaysSo;
 begin
   Expect('least=1000000000,contention,report=contention', 'nothing was counted so far');
+end;
+
+procedure TMailboxTests.ReportOfWhatIsOffNamesItsSetting;
+begin
+  Expect('report=peak', 'profile is off: `lanemm do PID profile` turns it on');
+  Expect('least=1000000000,contention,report=peak', 'profile is off: `lanemm do PID profile` turns it on');
+  Expect('report=profile', 'profile is off: `lanemm do PID profile` turns it on');
+  Expect('report=growth', 'growth is off: `lanemm do PID growth` turns it on');
 end;
 
 procedure TMailboxTests.SnapshotsSayHowMuchMemoryGrew;

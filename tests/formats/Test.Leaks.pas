@@ -26,6 +26,9 @@ type
     procedure LinesOfTheFileThatAreNoPatternsAreNamed;
     procedure StacksBeginAndEndInTheProgram;
     procedure JunitIsReadByAParser;
+    {$ifdef LINUX}
+    procedure PageThatNoFolderTakesIsNotOnTheScreen;
+    {$endif}
   end;
 
 implementation
@@ -255,6 +258,20 @@ begin
   Has('  main  ', Lines[First + 3]);
   HasNot('Leaking', Lines[First + 4]);
 end;
+
+{$ifdef LINUX}
+procedure TLeaksTests.PageThatNoFolderTakesIsNotOnTheScreen;
+begin
+  // A folder is where the file would be.
+  Leaking.RunInShell('leaks,leaks:format=html',
+    'cd "${P%/*}"; sh -c 'mkdir "${P}_MemoryManager_Leaks.$$.html"; exec "$P" objects'; code=$?; '
+    + 'rmdir "${P}"_MemoryManager_Leaks.*.html; exit $code');
+  Leaking.EndedWith(0);
+  Has('.html cannot be written'#10, Leaking.Errors);
+  Has('Memory leaks: ', Leaking.Errors);
+  HasNot('<html', Leaking.Errors);
+end;
+{$endif}
 
 procedure TLeaksTests.JunitIsReadByAParser;
 var

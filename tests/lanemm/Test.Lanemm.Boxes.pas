@@ -23,6 +23,7 @@ type
     procedure CallSitesOfTwoClassesAreSaidToBe;
     procedure NothingIsSaidOfMemoryWhereNoneIsInUse;
     procedure ANameCannotControlTheTerminal;
+    procedure AFolderThatIsNotThereIsAnError;
     procedure ATextThatIsNestedTooDeeplyIsDamaged;
     procedure BoxesThatCannotBeReadHideNoOthers;
     procedure ABoxOfALivingProcessIsKnownByAnyPath;
@@ -114,6 +115,12 @@ procedure TBoxTests.ANameCannotControlTheTerminal;
 begin
   Has(' are ?[31mred, ', SentenceOf([Site('\u001b[31mred', 4000, 4000)]));
   HasNot(#27, Printed);
+end;
+
+procedure TBoxTests.AFolderThatIsNotThereIsAnError;
+begin
+  Call('ps --dead made/none');
+  Refused(1, 'there is no folder made/none');
 end;
 
 procedure TBoxTests.ATextThatIsNestedTooDeeplyIsDamaged;

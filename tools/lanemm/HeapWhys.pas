@@ -423,6 +423,7 @@ begin
     Inc(Length);
     Each := Ways[Each].From;
   end;
+  Result := nil;
   SetLength(Result, Length);
   while Index >= 0 do
   begin

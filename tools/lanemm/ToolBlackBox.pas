@@ -249,6 +249,8 @@ var
   Found: TSearchRec;
   Line: string;
 begin
+  if not DirectoryExists(Folder) then
+    raise ETool.Create(ecFailed, 'there is no folder %s', [Folder]);
   WriteLn('     PID        used   committed        peak  last state               black box');
   if FindFirst(IncludeTrailingPathDelimiter(Folder) + '*.lanebox', faAnyFile, Found) = 0 then
     repeat
