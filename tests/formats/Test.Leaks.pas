@@ -264,7 +264,7 @@ procedure TLeaksTests.PageThatNoFolderTakesIsNotOnTheScreen;
 begin
   // A folder is where the file would be.
   Leaking.RunInShell('leaks,leaks:format=html',
-    'cd "${P%/*}"; sh -c 'mkdir "${P}_MemoryManager_Leaks.$$.html"; exec "$P" objects'; code=$?; '
+    'cd "${P%/*}"; export P; sh -c ''mkdir "${P}_MemoryManager_Leaks.$$.html"; exec "$P" objects''; code=$?; '
     + 'rmdir "${P}"_MemoryManager_Leaks.*.html; exit $code');
   Leaking.EndedWith(0);
   Has('.html cannot be written'#10, Leaking.Errors);
