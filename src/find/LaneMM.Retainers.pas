@@ -160,7 +160,8 @@ begin
     Got := Snapshot.Read(First, @Words, Bytes, Snapshot.Source);
     SeeWords(Snapshot, @Words, PByte(@Words) + Got, First - NativeUInt(@Words), See, Context);
     if Got < Bytes then // on behind the page that cannot be read
-      Bytes := (First + Got) and not NativeUInt(OsPageSize - 1) + OsPageSize - First
+      Bytes := Snapshot.Next((First + Got) and not NativeUInt(OsPageSize - 1) + OsPageSize, Limit,
+        Snapshot.Source) - First
     else if Snapshot.IsPacked and (Bytes = SizeOf(Words)) then
       Dec(Bytes, SizeOf(NativeUInt));
     Inc(First, Bytes);

@@ -96,12 +96,16 @@ type
   /// Reads up to Size bytes from Address on, of a heap elsewhere; returns how many it could read.
   TReadBytes = function(Address: NativeUInt; Target: Pointer; Size: NativeUInt; Source: Pointer)
     : NativeUInt;
+  /// Returns the first address from Address, the start of a page, up to Limit that is worth a read;
+  /// Limit if there is none.
+  TNextBytes = function(Address, Limit: NativeUInt; Source: Pointer): NativeUInt;
 
   PSnapshot = ^TSnapshot;
   /// The blocks in use at one moment, of this process or, for lanemm, of another or a core file.
   TSnapshot = record
     Read: TReadBytes;         //< reads their words; nil: they are read where they lie
-    Source: Pointer;          //< its last argument
+    Next: TNextBytes;         //< leads on behind pages that it could not read; with Read
+    Source: Pointer;          //< the last argument of both
     IsPacked: Boolean;        //< a pointer may begin at any byte, not at words alone
     Nodes: PNode;             //< blocks by address
     NodeCount: Cardinal;      //< number of nodes

@@ -34,6 +34,7 @@ type
     procedure WhatIsReadableOfAPageIsRead;
     procedure PagesNeverTouchedAreNotRead;
     procedure PagesNeverTouchedAreZeros;
+    procedure TerabytesNeverTouchedAreOneStep;
   end;
 
 implementation
@@ -202,6 +203,40 @@ begin
   CheckEquals(Length(TouchedPages), Resident, 'pages in the page tables');
   Pages.Free;
   Target.Free;
+end;
+
+// Each step is a page that was touched, or an end, however much lies between: 1 TB as the shadow of a
+// sanitizer has.
+procedure TPageTests.TerabytesNeverTouchedAreOneStep;
+const
+  NoReserve = $4000;
+  Bytes = UInt64(1) shl 40;
+  Offsets: array[0..3] of UInt64 = (0, UInt64(1) shl 33 + PageBytes, UInt64(1) shl 39, Bytes);
+var
+  Target: TProcessTarget;
+  Pages: TTargetPages;
+  Shadow: PByte;
+  Address, Offset: UInt64;
+begin
+  Shadow := fpMmap(nil, Bytes, PROT_READ or PROT_WRITE,
+    MAP_PRIVATE or MAP_ANONYMOUS or NoReserve, -1, 0);
+  if Pointer(Shadow) = MAP_FAILED then
+    Ignore('no addresses');
+  for Offset in Offsets do
+    if Offset < Bytes then
+      Shadow[Offset] := Value;
+  Target := TProcessTarget.Create(GetProcessID);
+  Pages := TTargetPages.Create(Target);
+  Address := UInt64(Shadow);
+  for Offset in Offsets do
+  begin
+    Address := Pages.NextTouched(Address, UInt64(Shadow) + Bytes);
+    CheckEquals(Int64(Offset), Int64(Address - UInt64(Shadow)), 'next');
+    Inc(Address, PageBytes);
+  end;
+  Pages.Free;
+  Target.Free;
+  fpMunmap(Shadow, Bytes);
 end;
 
 initialization

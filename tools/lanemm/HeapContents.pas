@@ -8,7 +8,8 @@ unit HeapContents;
 interface
 
 uses
-  SysUtils, Generics.Collections, LaneMM.Contents, LaneMM.DebugState, Targets, HeapImages, HeapWalks;
+  SysUtils, Generics.Collections, LaneMM.Contents, LaneMM.DebugState, Targets, TargetPages,
+  HeapImages, HeapWalks;
 
 type
   /// Blocks in use with contents of one name.
@@ -317,6 +318,7 @@ end;
 type
   THolderFinder = class
     First, Size: UInt64; // the block
+    Pages: TTargetPages; // of blocks
     Holders: THolders;
     function Holds(Word: UInt64): Boolean; inline;
     procedure Add(Place, Word, Block: UInt64; const Name: string);
@@ -342,15 +344,25 @@ end;
 
 // In packed records an address begins at any byte.
 procedure THolderFinder.Visit(const Block: TBlockFound);
+const
+  Portion = 1 shl 20; // from there on pages that were never touched are left out
 var
-  Index: NativeInt;
+  Index, Last: Int64;
 begin
   if Block.IsFree or (Block.Data = nil) or (Block.Address = First) then
     Exit;
-  for Index := 0 to NativeInt(Block.Size) - SizeOf(UInt64) do
+  Index := 0;
+  Last := Int64(Block.Size) - SizeOf(UInt64);
+  while Index <= Last do
+  begin
     if Holds(PUInt64(Block.Data + Index)^) then
       Add(Block.Address + UInt64(Index), PUInt64(Block.Data + Index)^, Block.Address,
         ContentsName(Block));
+    Inc(Index);
+    if Index mod Portion = 0 then
+      Index := Max(Index, Int64(Pages.NextTouched(Block.Address + UInt64(Index),
+        Block.Address + Block.Size) - Block.Address) - SizeOf(UInt64) + 1);
+  end;
 end;
 
 procedure THolderFinder.SearchRegion(Target: TTarget; Region: PRegion);
@@ -404,6 +416,7 @@ begin
   Walker := TWalker.Create(Image);
   Finder.First := Address;
   Finder.Size := Size;
+  Finder.Pages := Image.Pages;
   Walker.VisitAll(Finder.Visit);
   for Index := 0 to Image.Target.RegionCount - 1 do
   begin

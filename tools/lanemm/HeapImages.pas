@@ -55,6 +55,7 @@ type
     procedure ReadProcess;
     procedure ReadArenas;
     procedure ReadArena(Address: UInt64);
+    procedure NeedRecords(First: UInt64; Zeros: PSpan; Count: NativeUInt);
     procedure ReadRecords(var Arena: TArenaImage);
     procedure FindRuns(Index: Integer);
     procedure ReadHeaps;
@@ -110,7 +111,7 @@ function FindEngines(Target: TTarget): TArray<UInt64>;
 implementation
 
 uses
-  LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Groups, ToolCommands, TargetCores, StatusPages,
+  BaseUnix, LaneMM.SizeClasses, LaneMM.RemoteList, LaneMM.Groups, ToolCommands, TargetCores, StatusPages,
   HeapThreads, ToolText;
 
 // ---------------------------------------------------------------------------- finding Process
@@ -212,6 +213,12 @@ end;
 
 // ---------------------------------------------------------------------------- THeapImage
 
+// Returns the bytes of the copies of records, one more than there are.
+function RecordBytes(Count: NativeUInt): NativeUInt;
+begin
+  Result := (Count + 1) * SizeOf(TSpan);
+end;
+
 constructor THeapImage.Create(Source: TTarget; Place: UInt64);
 begin
   inherited Create;
@@ -237,7 +244,7 @@ var
   Index: Integer;
 begin
   for Index := 0 to High(Arenas) do
-    FreeMem(Arenas[Index].Records);
+    fpMunmap(Arenas[Index].Records, RecordBytes(Arenas[Index].Count));
   FreeAndNil(Pages);
   Arenas := nil;
   Runs := nil;
@@ -295,9 +302,19 @@ begin
     or (Arena.Head.MostSlices > MaxRunSlices) then
     raise ETool.Create(ecDamaged, '%s: the record of the arena at $%x is damaged',
       [Target.Name, Address]);
-  Arena.Records := AllocMem((Arena.Count + 1) * SizeOf(TSpan));
+  Arena.Records := fpMmap(nil, RecordBytes(Arena.Count), PROT_READ or PROT_WRITE,
+    MAP_PRIVATE or MAP_ANONYMOUS, -1, 0);
+  if Pointer(Arena.Records) = MAP_FAILED then
+    raise EOutOfMemory.Create('no memory for the records of spans');
   Insert(Arena, Arenas, Length(Arenas));
   ReadRecords(Arenas[High(Arenas)]);
+end;
+
+// Reads records to where zeros are. Those of the inside of a large block may never have been written.
+procedure THeapImage.NeedRecords(First: UInt64; Zeros: PSpan; Count: NativeUInt);
+begin
+  if not Pages.ReadTouched(First, PByte(Zeros), Count * SizeOf(TSpan)) then
+    Target.Need(First, Zeros, Count * SizeOf(TSpan), 'span records');
 end;
 
 // Reads the span records twice and counts those that differ; the later ones stay.
@@ -315,9 +332,9 @@ begin
     Count := Arena.Count - First;
     if Count > Portion then
       Count := Portion;
-    Target.Need(UInt64(Arena.Head.Spans + First), Earlier, Count * SizeOf(TSpan), 'span records');
-    Target.Need(UInt64(Arena.Head.Spans + First), Arena.Records + First, Count * SizeOf(TSpan),
-      'span records');
+    FillChar(Earlier^, Count * SizeOf(TSpan), 0);
+    NeedRecords(UInt64(Arena.Head.Spans + First), Earlier, Count);
+    NeedRecords(UInt64(Arena.Head.Spans + First), Arena.Records + First, Count);
     for Index := 0 to Count - 1 do
       if CompareByte(Earlier[Index], Arena.Records[First + Index], SizeOf(TSpan)) <> 0 then
         Inc(ChangedCount);

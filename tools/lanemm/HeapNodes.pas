@@ -53,6 +53,11 @@ begin
   Result := THeapImage(Source).Pages.Read(Address, Target, Size);
 end;
 
+function NextOfTarget(Address, Limit: NativeUInt; Source: Pointer): NativeUInt;
+begin
+  Result := THeapImage(Source).Pages.NextTouched(Address, Limit);
+end;
+
 constructor THeapNodes.Create(Heap: THeapImage);
 var
   Walker: TWalker;
@@ -65,6 +70,7 @@ begin
   SetLength(Nodes, Count);
   TArrayHelper<TNode>.Sort(Nodes, TComparer<TNode>.Construct(ByAddress));
   Snapshot.Read := ReadTarget;
+  Snapshot.Next := NextOfTarget;
   Snapshot.Source := Image;
   Snapshot.Nodes := Pointer(Nodes);
   Snapshot.NodeCount := Count;

@@ -27,12 +27,17 @@ type
   private
     Image: THeapImage;
     Buffer: TBytes;
+    Mapped: Pointer;     // of a large block: pages of its own, so that untouched ones cost nothing
+    MappedSize: NativeUInt;
+    procedure Unmap;
+    function MapData(const Block: TBlockFound): PByte;
     procedure ReadData(var Block: TBlockFound);
     procedure VisitSpan(Run: PRun; Visit: TBlockVisit);
     procedure VisitLarge(Run: PRun; Visit: TBlockVisit);
     procedure VisitDebug(Run: PRun; Visit: TBlockVisit);
   public
     constructor Create(Heap: THeapImage);
+    destructor Destroy; override;
     /// Calls Visit for all blocks, by arena and address.
     procedure VisitAll(Visit: TBlockVisit);
     /// Calls Visit for the blocks of a run; for none of a free one.
@@ -51,12 +56,25 @@ const
 implementation
 
 uses
-  Math, LaneMM.RemoteList, LaneMM.Span, LaneMM.DebugSpans, LaneMM.DebugRecords;
+  Math, BaseUnix, LaneMM.RemoteList, LaneMM.Span, LaneMM.DebugSpans, LaneMM.DebugRecords;
 
 constructor TWalker.Create(Heap: THeapImage);
 begin
   inherited Create;
   Image := Heap;
+end;
+
+destructor TWalker.Destroy;
+begin
+  Unmap;
+  inherited Destroy;
+end;
+
+procedure TWalker.Unmap;
+begin
+  if MappedSize > 0 then
+    fpMunmap(Mapped, MappedSize);
+  MappedSize := 0;
 end;
 
 procedure TWalker.VisitAll(Visit: TBlockVisit);
@@ -104,12 +122,32 @@ begin
   end;
 end;
 
+// Returns a copy of a large block in pages of its own; nil if it cannot be read.
+function TWalker.MapData(const Block: TBlockFound): PByte;
+begin
+  Result := nil;
+  Mapped := fpMmap(nil, Block.Size, PROT_READ or PROT_WRITE, MAP_PRIVATE or MAP_ANONYMOUS, -1, 0);
+  if Mapped = MAP_FAILED then
+    Exit;
+  MappedSize := Block.Size;
+  if Image.Pages.ReadTouched(Block.Address, Mapped, Block.Size) then
+    Result := Mapped;
+end;
+
 // Reads the contents of a block that is not too long.
 procedure TWalker.ReadData(var Block: TBlockFound);
+const
+  LeastMapped = 1 shl 20;
 begin
   Block.Data := nil;
   if Block.Size > MostRead then
     Exit;
+  Unmap;
+  if Block.Size >= LeastMapped then
+  begin
+    Block.Data := MapData(Block);
+    Exit;
+  end;
   SetLength(Buffer, Block.Size);
   if Image.Pages.ReadAll(Block.Address, Pointer(Buffer), Block.Size) then
     Block.Data := Pointer(Buffer);

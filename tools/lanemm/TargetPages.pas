@@ -34,6 +34,7 @@ type
     procedure OpenMap;
     procedure ReadEntries(Page: UInt64);
     function IsTouched(Address: UInt64): Boolean;
+    function ScanTouched(var Address: UInt64; Limit: UInt64): Boolean;
     function TouchedBytes(Address, Size: UInt64): UInt64;
     function CopyOf(Page: UInt64): PByte;
     function ReadCopies(Address: UInt64; Buffer: PByte; Size: NativeUInt): NativeUInt;
@@ -43,14 +44,20 @@ type
     /// Copies at most Size bytes from Address on; returns the number of bytes up to the first that
     /// cannot be read, or of LeastSparse bytes and more up to the first untouched page.
     function Read(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt;
+    /// Copies touched pages to their places among Size bytes that are 0; returns whether all could
+    /// be read.
+    function ReadTouched(Address: UInt64; Zeros: PByte; Size: NativeUInt): Boolean;
     /// Returns whether all of Size bytes could be read; those of untouched pages are 0.
     function ReadAll(Address: UInt64; Buffer: Pointer; Size: NativeUInt): Boolean;
+    /// Returns the first address from Address, that of a page, up to Limit that may hold anything
+    /// but zeros; Limit if there is none. In time by the pages that were touched.
+    function NextTouched(Address, Limit: UInt64): UInt64;
   end;
 
 implementation
 
 uses
-  Math;
+  Math, BaseUnix;
 
 const
   // Entries that are read at first, and how many times more each time that they are used up.
@@ -58,6 +65,21 @@ const
   EntryGrowth = 8;
   // The bits of an entry from here on: of a file, in the swap space, in memory.
   HeldShift = 61;
+  // The call of Linux 6.7 and later that finds pages, and the kinds: in memory, in the swap space.
+  ScanCall = $C0606610;
+  HeldKinds = 8 or 16;
+
+type
+  // Pages of one kind, as ScanCall returns them.
+  TFoundPages = record
+    First, Limit, Kinds: UInt64;
+  end;
+  // The argument of ScanCall: pages of any of the kinds in Any.
+  TPageScan = record
+    Size, Flags, First, Limit, Ended: UInt64;
+    Found: ^TFoundPages;
+    MostFound, MostPages, Inverted, All, Any, Told: UInt64;
+  end;
 
 constructor TTargetPages.Create(Source: TTarget);
 begin
@@ -121,11 +143,16 @@ begin
   EntryCount := Max(0, Map.Read(Entries, Wanted * SizeOf(UInt64))) div SizeOf(UInt64);
 end;
 
-// Returns whether a page has contents of its own. Only memory without a file begins with zeros.
+// Only memory without a file begins with zeros.
+function BeginsWithZeros(Region: PRegion): Boolean;
+begin
+  Result := (Region <> nil) and ((Region^.Path = '') or Region^.Path.StartsWith('['));
+end;
+
+// Returns whether a page has contents of its own.
 function TTargetPages.IsTouched(Address: UInt64): Boolean;
 var
   Page: UInt64;
-  Region: PRegion;
 begin
   if Map = nil then
     Exit(True);
@@ -134,8 +161,46 @@ begin
     ReadEntries(Page);
   if (EntryCount = 0) or (Entries[Page - FirstEntry] shr HeldShift <> 0) then
     Exit(True);
+  Result := not BeginsWithZeros(Target.FindRegion(Address));
+end;
+
+// Moves Address on to the first page that the system holds, or to Limit; False if it cannot tell.
+function TTargetPages.ScanTouched(var Address: UInt64; Limit: UInt64): Boolean;
+var
+  Scan: TPageScan;
+  Found: TFoundPages;
+  Count: Integer;
+begin
+  Scan := Default(TPageScan);
+  Scan.Size := SizeOf(Scan);
+  Scan.First := Address;
+  Scan.Limit := Limit;
+  Scan.Found := @Found;
+  Scan.MostFound := 1;
+  Scan.MostPages := 1;
+  Scan.Any := HeldKinds;
+  Scan.Told := HeldKinds;
+  Count := fpIOCtl(Map.Handle, ScanCall, @Scan);
+  Result := Count >= 0;
+  if Count > 0 then
+    Address := Found.First
+  else if Count = 0 then
+    Address := Limit;
+end;
+
+function TTargetPages.NextTouched(Address, Limit: UInt64): UInt64;
+var
+  Region: PRegion;
+begin
+  Result := Address;
   Region := Target.FindRegion(Address);
-  Result := (Region = nil) or (Region^.Path <> '') and not Region^.Path.StartsWith('[');
+  if (Map = nil) or not BeginsWithZeros(Region) then
+    Exit;
+  Limit := Min((Limit + PageBytes - 1) and not UInt64(PageBytes - 1), Region^.Limit);
+  if IsTouched(Result) or ScanTouched(Result, Limit) then
+    Exit;
+  while (Result < Limit) and not IsTouched(Result) do
+    Inc(Result, PageBytes);
 end;
 
 // Returns how many of Size bytes from Address on come before the first untouched page.
@@ -203,25 +268,30 @@ begin
     Result := Target.Read(Address, Buffer, Size);
 end;
 
-function TTargetPages.ReadAll(Address: UInt64; Buffer: Pointer; Size: NativeUInt): Boolean;
+function TTargetPages.ReadTouched(Address: UInt64; Zeros: PByte; Size: NativeUInt): Boolean;
 var
+  Limit, Next: UInt64;
   Part: NativeUInt;
 begin
   Result := True;
-  while Result and (Size > 0) do
+  Limit := Address + Size;
+  while Result and (Address < Limit) do
   begin
-    Part := TouchedBytes(Address, Size);
+    Part := TouchedBytes(Address, Limit - Address);
+    Next := Address + Part;
     if Part > 0 then
-      Result := Target.ReadAll(Address, Buffer, Part)
+      Result := Target.ReadAll(Address, Zeros, Part)
     else
-    begin
-      Part := Min(PageBytes - Address mod PageBytes, Size);
-      FillChar(Buffer^, Part, 0);
-    end;
-    Inc(Address, Part);
-    Inc(PByte(Buffer), Part);
-    Dec(Size, Part);
+      Next := NextTouched(Address - Address mod PageBytes + PageBytes, Limit);
+    Inc(Zeros, Next - Address);
+    Address := Next;
   end;
+end;
+
+function TTargetPages.ReadAll(Address: UInt64; Buffer: Pointer; Size: NativeUInt): Boolean;
+begin
+  FillChar(Buffer^, Size, 0);
+  Result := ReadTouched(Address, Buffer, Size);
 end;
 
 end.
