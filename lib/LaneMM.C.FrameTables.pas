@@ -41,6 +41,7 @@ type
     EndRegister: NativeUInt; //< owner   the register
     EndOffset: NativeInt;    //< owner   the offset
     EndPlace: PByte;         //< owner   the expression; nil: the register and the offset count
+    IsOfSignal: Boolean;     //< owner   a signal has interrupted the caller: it made no call
     Kept: array[TFrameOwner] of TFrameRule; //< owner   those of the caller
   end;
 
@@ -144,6 +145,14 @@ begin
   end;
 end;
 
+// Returns whether the augmentation string is that of the routine that handlers of signals return to.
+function IsOfSignal(Letters: PAnsiChar): Boolean;
+begin
+  while not (Letters^ in [#0, 'S']) do
+    Inc(Letters);
+  Result := Letters^ = 'S';
+end;
+
 // Reads the common information entry of several routines; its program yields the initial rules.
 function OpenShared(Entry: PByte; out Run: TRun; out Encoding: Byte): Boolean;
 var
@@ -163,6 +172,7 @@ begin
   Length := DwarfReadUnsigned(Run.Code);
   Entry := Run.Code.Next + Length;
   Encoding := ReadEncoding(Letters, Run.Code);
+  Run.Rules.IsOfSignal := IsOfSignal(Letters);
   Run.Code.Next := Entry;
 end;
 
@@ -424,7 +434,7 @@ begin
     Exit;
   At := 0;
   Recover(Walk, Rules.Kept[roRbp], FrameEnd, Frame, At);
-  Walk.Pc := Return;
+  Walk.Pc := Return + Ord(Rules.IsOfSignal); // as if a call returned there: lookups use Pc - 1
   Walk.Sp := FrameEnd;
   Walk.Frame := Frame;
   Walk.FrameAt := At;

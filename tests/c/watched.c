@@ -2,7 +2,7 @@
  * are kept, each in a routine of its own. For watched.sh.
  *
  *   watched [configure | signal N | wait | damage | before | aligned | below | beyond | stale | zeroed |
- *           filled | twice | lose | counted | realigned | threads | fork | child HOW]
+ *           filled | twice | lose | counted | realigned | handler | threads | fork | child HOW]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
  * wait: waits to be ended. damage: writes behind a block. before: writes 32 bytes before one.
@@ -13,7 +13,8 @@
  * the byte 5A everywhere, also where the memory was used before. twice: frees a block twice.
  * lose: loses a list, and keeps blocks in all other ways. counted: loses a block that looks as a dynamic
  * array of Pascal does. realigned: loses blocks below a routine that
- * aligns its stack, called by two others in turn. threads: ends while threads run that no
+ * aligns its stack, called by two others in turn. handler: loses a block in the handler of a signal that
+ * the first instruction of a routine raises. threads: ends while threads run that no
  * signal reaches, and others have ended. fork: a child lets blocks grow in a routine
  * of its own. child: loses a list, starts a child, by `fork` one that ends at once, by `free` one that
  * frees blocks of its own, by `lose` one that loses some, by `_exit`, `exec`, `vfork`, `spawn` and
@@ -22,6 +23,7 @@
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -332,6 +334,39 @@ __attribute__((noinline)) static void fill_memory(void) {
   malloc_trim(0);
 }
 
+/* The routine before it ends with a call, in a frame of another size. */
+void fault_at_once(void *address);
+__asm__(".text\n"
+        ".type call_last, @function\n"
+        "call_last: .cfi_startproc\n"
+        "sub $40, %rsp\n"
+        ".cfi_def_cfa_offset 48\n"
+        "call abort@plt\n"
+        ".cfi_endproc\n"
+        ".size call_last, . - call_last\n"
+        ".globl fault_at_once\n"
+        ".type fault_at_once, @function\n"
+        "fault_at_once: .cfi_startproc\n"
+        "mov (%rdi), %rax\n"
+        "ret\n"
+        ".cfi_endproc\n"
+        ".size fault_at_once, . - fault_at_once\n");
+
+static sigjmp_buf after_fault;
+
+static void lose_one(int signal) {
+  *(char *volatile *)&in_child = malloc(4000 + signal); /* marked: handler */
+  in_child = NULL;
+  siglongjmp(after_fault, 1);
+}
+
+__attribute__((noinline)) static void lose_in_handler(void) {
+  signal(SIGSEGV, lose_one);
+  if (sigsetjmp(after_fault, 1) == 0)
+    fault_at_once(NULL); /* marked: interrupted */
+  signal(SIGSEGV, SIG_DFL);
+}
+
 int main(int count, char **arguments) {
   check_use_all();
   const char *mode = count > 1 ? arguments[1] : "";
@@ -347,6 +382,8 @@ int main(int count, char **arguments) {
     lose_counted();
   for (int i = 0; strcmp(mode, "realigned") == 0 && i < 100; i++)
     check_passed += i % 2 ? lose_first(16) == 9 : lose_second(16) == 9;
+  if (strcmp(mode, "handler") == 0)
+    lose_in_handler();
   if (strcmp(mode, "threads") == 0)
     leave_threads();
   for (int i = 0; strcmp(mode, "fill") == 0 && i < 2; i++)

@@ -326,6 +326,13 @@ follows_wandering() {
   [ "$(wc -l < expected)" -eq 120 ] && diff expected found
 }
 
+# The routine that a signal interrupted at its first instruction, and its caller.
+unwinds_handlers() {
+  watch leaks,stacks,log=logs handler && has ' lose_one  watched.c:' && has ' fault_at_once  ' \
+    && ! has ' call_last  ' \
+    && has " lose_in_handler  watched.c:$(grep -n 'marked: interrupted' "$here/watched.c" | cut -d : -f 1)"
+}
+
 # Runs a program of inlined.cc.
 watch_inlined() {
   watch_command leaks,stacks,log=logs "./inlined-$1"
@@ -537,6 +544,7 @@ promise 'also on another way' follows_wandering 2
 promise 'backtraces pass through routines that align their stacks' follows_realigned_stacks debug \
   40 2,000
 promise 'also those of stacks alone' follows_realigned_stacks stacks 40 2,000
+promise 'and through handlers to the routine that a signal interrupted' unwinds_handlers
 promise 'limit:report says once at a limit, and without memory, what holds it' says_what_holds_memory
 promise 'leaks says in one line that nothing is lost, with quiet nothing' finds_no_leaks
 promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads ''
