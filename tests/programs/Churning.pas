@@ -45,7 +45,7 @@ begin
   FillChar(Blocks, SizeOf(Blocks), 0);
   Random := Cardinal(PtrUInt(Seed)) * 2654435761 + 1;
   repeat
-    if IsLimited then
+    if IsLimited and (Seed = nil) then // ChurnStart waits for the first one
       WaitForLeft;
     Random := Random * 1664525 + 1013904223;
     Index := Random shr 26 mod BlockCount;

@@ -64,6 +64,9 @@ const
   MostShared = 65000;
   // Operations of the threads during a mistake: far fewer bytes than the quarantine of the tests.
   MostChurn = 4000;
+  // The same where each block has a guard page: with those of all sizes fewer than the 16,384 that a process
+  // has, of which each freed block keeps one while it waits, where guards are mappings.
+  MostGuardedChurn = 1000;
   Sizes: array[0..13] of NativeInt = (1, ThingSize, 16, 24, ActorSize, OneSize, 1000, 5000, 32736,
     32737, 100000, 1100000, 3000000, Largest);
   Things: array[0..6] of TThingClass = (TThing, TThing24, TThing100, TThing1000, TThing32736,
@@ -557,12 +560,20 @@ const
     (Name: 'guard-freed'; Way: nil; Use: ReadFreedGuarded; Least: 1; Most: Largest),
     (Name: 'guard-across'; Way: nil; Use: WriteAcrossGuard; Least: 1; Most: Largest));
 
+procedure Limit;
+begin
+  if Copy(ParamStr(1), 1, 6) = 'guard-' then
+    ChurnLimit(MostGuardedChurn)
+  else
+    ChurnLimit(MostChurn);
+end;
+
 procedure Make(const Mistake: TMistake);
 begin
   for Size in Sizes do
     if (Size >= Mistake.Least) and (Size <= Mistake.Most) then
       try
-        ChurnLimit(MostChurn);
+        Limit;
         if Assigned(Mistake.Way) then
           Mistake.Way(Mistake.Use)
         else
@@ -576,6 +587,7 @@ end;
 var
   Mistake: TMistake;
 begin
+  Limit; // from the start on: the threads may run long before the first mistake
   ChurnStart(StrToIntDef(ParamStr(2), 0));
   IsWrong := ParamStr(1) <> 'none';
   for Mistake in Mistakes do
