@@ -18,7 +18,7 @@ uses
   Test.HeapProfile, {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)} Test.TimedReports, {$ifend}
   Test.Leaks, Test.StarvedLeaks, Test.BlackBox, Test.BoxState,
   Test.DeepStacks, Test.Leaves, Test.CodeRanges, Test.ReportHead, Test.CompatNames, Test.Mailbox, Test.Pressure,
-  Test.KeptSymbols, Test.NodeStacks, Test.CallTree, Test.OsSignals, Test.Pause, Test.Modules,
+  Test.KeptSymbols, Test.NodeStacks, Test.PathTables, Test.CallTree, Test.OsSignals, Test.Pause, Test.Modules,
   {$endif}
   Test.Limits, Test.EngineReports, Test.ClassStates, Test.RegionCalls, Test.DebugLimits, Test.Patterns,
   Test.DebugRecords, Test.Quarantine, Test.Places, Test.FastMM5, Test.FastMM4;

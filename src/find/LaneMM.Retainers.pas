@@ -38,7 +38,8 @@ type
     Parent: Cardinal;     //< the chain without its last link, or NoPath
     Group: Cardinal;      //< group of the last link
     Depth: Cardinal;      //< number of links
-    Child, Sibling: Cardinal; //< first chain with one more link; next chain with the same Parent
+    NextStale: Cardinal;  //< next chain of one link with a Container, or NoPath; of NoPath itself
+                          //  the first
     First: Cardinal;      //< the first node found on this path
     Count: NativeUInt;    //< nodes on this path
     Bytes: NativeUInt;    //< their bytes
@@ -51,10 +52,11 @@ type
   TRetainers = record
     Paths: PRetainerPath;   //< all paths
     PathCount: Cardinal;    //< number of paths, NoPath included
+    Slots: PCardinal;       //< hash table of their numbers
     CycleCount: NativeUInt; //< cycles without a retainer outside
     Queue: PCardinal;       //< nodes in the order of the search
     QueueCount: Cardinal;   //< nodes in the queue
-    Size: NativeUInt;       //< bytes at Paths, those of Queue included
+    Size: NativeUInt;       //< bytes at Paths, those of Slots and Queue included
   end;
 
   /// Visits the node that the word at Place points into.
@@ -88,7 +90,10 @@ procedure RetainersSeeNode(const Snapshot: TSnapshot; Index: Cardinal; See: TSee
 implementation
 
 uses
-  LaneMM.Os, LaneMM.OsProcess, LaneMM.Contents, LaneMM.RetainedSizes;
+  LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess, LaneMM.Contents, LaneMM.RetainedSizes;
+
+const
+  PathSlots = PathLimit * 2;
 
 type
   // The state of RetainersMark. Next is a node whose words are to be seen, or NoNode; Path of each
@@ -258,48 +263,48 @@ end;
 
 // ---------------------------------------------------------------------------- paths
 
-// Adds the path Sought, which has Parent, Group, Container and IsCycle; NoPath when the table is
-// full.
-function AddPath(var Retainers: TRetainers; const Sought: TRetainerPath): Cardinal;
+// Returns the slot of the path like Sought, or the free slot for it.
+function FindPathSlot(const Retainers: TRetainers; const Sought: TRetainerPath): PCardinal;
 var
-  Path, Parent: PRetainerPath;
+  Index: Cardinal;
+  Path: PRetainerPath;
 begin
-  if Retainers.PathCount = PathLimit then
-    Exit(NoPath);
-  Result := Retainers.PathCount;
-  Inc(Retainers.PathCount);
-  Path := Retainers.Paths + Result;
-  Parent := Retainers.Paths + Sought.Parent;
-  Path^ := Sought;
-  Path^.Depth := Parent^.Depth + 1;
-  Path^.First := NoNode;
-  Path^.Sibling := Parent^.Child;
-  Parent^.Child := Result;
+  Index := ((NativeUInt(Sought.Parent) shl 13 xor NativeUInt(Sought.Container) shl 3
+    xor NativeUInt(Sought.Group) shl 1 xor NativeUInt(Ord(Sought.IsCycle))) * SpreadFactor)
+    shr (SizeOf(Pointer) * 4) mod PathSlots;
+  repeat
+    Result := Retainers.Slots + Index;
+    Path := Retainers.Paths + Result^;
+    if (Result^ = NoPath) or (Path^.Parent = Sought.Parent) and (Path^.Group = Sought.Group)
+      and (Path^.IsCycle = Sought.IsCycle) and (Path^.Container = Sought.Container) then
+      Exit;
+    Index := (Index + 1) mod PathSlots;
+  until False;
 end;
 
-// Returns the path like Sought, a new one if there is none; moves it to the front.
+// Returns the path like Sought, which has Parent, Group, Container and IsCycle, a new one if there
+// is none; NoPath when the table is full.
 function FindPath(var Retainers: TRetainers; const Sought: TRetainerPath): Cardinal;
 var
-  Link: PCardinal;
-  Path, Parent: PRetainerPath;
+  Slot: PCardinal;
+  Path: PRetainerPath;
 begin
-  Parent := Retainers.Paths + Sought.Parent;
-  Link := @Parent^.Child;
-  while Link^ <> NoPath do
+  Slot := FindPathSlot(Retainers, Sought);
+  Result := Slot^;
+  if (Result <> NoPath) or (Retainers.PathCount = PathLimit) then
+    Exit;
+  Result := Retainers.PathCount;
+  Inc(Retainers.PathCount);
+  Slot^ := Result;
+  Path := Retainers.Paths + Result;
+  Path^ := Sought;
+  Path^.Depth := Retainers.Paths[Sought.Parent].Depth + 1;
+  Path^.First := NoNode;
+  if (Sought.Container <> 0) and (Sought.Parent = NoPath) then
   begin
-    Result := Link^;
-    Path := Retainers.Paths + Result;
-    if (Path^.Group = Sought.Group) and (Path^.IsCycle = Sought.IsCycle)
-      and (Path^.Container = Sought.Container) then
-    begin
-      Link^ := Path^.Sibling;
-      Path^.Sibling := Parent^.Child;
-      Parent^.Child := Result;
-      Exit;
-    end;
-    Link := @Path^.Sibling;
+    Path^.NextStale := Retainers.Paths^.NextStale;
+    Retainers.Paths^.NextStale := Result;
   end;
-  Result := AddPath(Retainers, Sought);
 end;
 
 // Returns the path of a stale item as one of its group at the start of a chain.
@@ -363,16 +368,15 @@ begin
   end
   else if Path^.Parent = NoPath then
   begin
-    Other := Retainers.Paths + Retainers.Paths[NoPath].Child;
+    Other := Retainers.Paths + Retainers.Paths^.NextStale;
     while Other <> Retainers.Paths do
     begin
-      if (Other^.Container <> 0) and (Other^.Group = Path^.Group)
-        and (Other^.IsCycle = Path^.IsCycle) then
+      if (Other^.Group = Path^.Group) and (Other^.IsCycle = Path^.IsCycle) then
       begin
         Inc(Count, Other^.Count);
         Inc(Bytes, Other^.Bytes);
       end;
-      Other := Retainers.Paths + Other^.Sibling;
+      Other := Retainers.Paths + Other^.NextStale;
     end;
   end;
 end;
@@ -545,13 +549,15 @@ var
   Search: TSearch;
 begin
   Retainers := Default(TRetainers);
-  Retainers.Size := PathLimit * SizeOf(TRetainerPath) + Snapshot.NodeCount * SizeOf(Cardinal);
+  Retainers.Size := PathLimit * SizeOf(TRetainerPath) + PathSlots * SizeOf(Cardinal)
+    + Snapshot.NodeCount * SizeOf(Cardinal);
   Retainers.Paths := OsTakePages(Retainers.Size);
   Result := Retainers.Paths <> nil;
   if not Result then
     Exit;
   Retainers.PathCount := 1;
-  Retainers.Queue := PCardinal(Retainers.Paths + PathLimit);
+  Retainers.Slots := PCardinal(Retainers.Paths + PathLimit);
+  Retainers.Queue := Retainers.Slots + PathSlots;
   Search.Snapshot := @Snapshot;
   Search.Retainers := @Retainers;
   Search.IsStale := False;
