@@ -24,5 +24,6 @@ uses
   Test.DebugRecords, Test.Quarantine, Test.Places, Test.FastMM5, Test.FastMM4;
 
 begin
+  SetMultiByteConversionCodePage(CP_UTF8); // of a path in JSON, whatever the language of the environment
   ExitCode := Test.Runner.RunTests;
 end.

@@ -200,8 +200,7 @@ end;
 // that sources have changed which it finds by the unit paths of LaneMM.inc.
 procedure Freshen(const Folder: string);
 const
-  Command = 'cd "%s" && sources="%ssrc %stests/programs"'
-    + ' && if [ ! -e begun ] || [ -n "$(find $sources -newer begun | head -n 1)" ]; then'
+  Command = 'cd "%s" && if [ ! -e begun ] || [ -n "$(find "%ssrc" "%stests/programs" -newer begun | head -n 1)" ]; then'
     + ' find . -type f -delete; : > begun; fi';
 begin
   ForceDirectories(Folder);

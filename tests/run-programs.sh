@@ -67,7 +67,7 @@ prints() { # NAME PATTERN
 }
 
 # Programs in the list below, and the number, name and start of the one that runs.
-programs=$(grep -E '^(program [0-9]|if .*built |progress Successor)' tests/run-programs.sh \
+programs=$(grep -E '^ *(program [0-9]|if .*built |built |progress Successor)' tests/run-programs.sh \
   | if [ -n "${SHORT-}" ]; then grep -v -c stress/; else grep -c .; fi)
 number=0
 running=
@@ -82,6 +82,7 @@ progress() { # NAME
     echo "$number/$programs $running $ran test$([ $ran -eq 1 ] || echo s) $((now - began)) s"
   fi
   number=$((number + 1))
+  [ $number -le $programs ] || programs=$number # a loop has several
   running=$1
   began=$now
   runs=$((passed + failed))

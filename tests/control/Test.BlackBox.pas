@@ -33,7 +33,7 @@ end;
 // The setting, with a file that the next run deletes.
 function Boxed: string;
 begin
-  Result := 'blackbox=' + ChangeFileExt(Program_.ReportedPath, '') + '_MemoryManager_Box';
+  Result := 'blackbox="' + ChangeFileExt(Program_.ReportedPath, '') + '_MemoryManager_Box"';
 end;
 
 // Returns the text of a part; '' for one that is not whole.

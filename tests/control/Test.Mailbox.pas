@@ -307,7 +307,7 @@ var
   Path: string;
 begin
   Path := GetTempDir + 'lanemm-mailbox-' + IntToStr(GetProcessID);
-  Expect('log=' + Path + ',report=inuse', 'file ' + Path);
+  Expect('log="' + Path + '",report=inuse', 'file ' + Path);
   AssertTrue('the file is there', FileExists(Path));
   DeleteFile(Path);
 end;
@@ -347,7 +347,7 @@ var
   Block: Pointer;
 begin
   Path := GetTempDir + 'lanemm-mailbox-' + IntToStr(GetProcessID);
-  Expect('log=' + Path + ',snapshot', 'first snapshot taken');
+  Expect('log="' + Path + '",snapshot', 'first snapshot taken');
   GetMem(Block, 5 * Megabyte);
   Expect('snapshot', 'grown since the last snapshot: 5.0 MB');
   FreeMem(Block);

@@ -293,12 +293,12 @@ end;
 {$if defined(CPUX86_64) and not defined(LANEMM_PUREPASCAL)}
 procedure TPressureTests.CacheShrinksInTheThreadThatPurges;
 begin
-  TestProgram('Pressed').Run('limit=container:' + Root, [Root]);
+  TestProgram('Pressed').Run('limit=container:"' + Root + '"', [Root]);
   TestProgram('Pressed').EndedWith(0);
   Same(2, Length(TestProgram('Pressed').Errors.Split(['Container near its memory limit: '])) - 1, 'events');
   Has(': 95,000,000 bytes of 100,000,000 bytes are in use', TestProgram('Pressed').Errors);
   Has(' x Pressed.TCachedPage, ', TestProgram('Pressed').Errors);
-  TestProgram('Pressed').Run('limit=container:' + Root + ',limit:report', [Root]);
+  TestProgram('Pressed').Run('limit=container:"' + Root + '",limit:report', [Root]);
   TestProgram('Pressed').EndedWith(0);
   Same(1, Length(TestProgram('Pressed').Errors.Split(['Memory in use: '])) - 1, 'reports');
   Has(' x Pressed.TCachedPage, ', TestProgram('Pressed').Errors);

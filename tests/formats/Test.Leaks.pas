@@ -220,8 +220,8 @@ end;
 
 procedure TLeaksTests.ByteOrderMarkOfTheFileIsSkipped;
 begin
-  Leaking.Run('leaks,leaks:exit=9,leaks:ignore=' + Leaking.WriteFile('ignore', #$EF#$BB#$BF'class *'#13#10),
-    ['objects']);
+  Leaking.Run('leaks,leaks:exit=9,leaks:ignore="'
+    + Leaking.WriteFile('ignore', #$EF#$BB#$BF'class *'#13#10) + '"', ['objects']);
   Leaking.EndedWith(0, 'exit code when all is expected');
 end;
 
@@ -233,13 +233,13 @@ var
 begin
   Path := Leaking.WriteFile('ignore', 'clas l1.TOrder'#10'foo bar'#13#10#10'# class'#10'  '#13#10'class'#10
     + 'class ' + StringOfChar('x', 512) + #10'class *.TFoo'#10'routine # none'#10);
-  Leaking.Run('leaks,leaks:ignore=' + Path, ['objects']);
+  Leaking.Run('leaks,leaks:ignore="' + Path + '"', ['objects']);
   Path := 'LaneMM: ' + Path + ':';
   AssertTrue(Leaking.Errors, Pos(Path + '1' + Wrong + Path + '2' + Wrong + Path + '6' + Wrong
     + Path + ' 2 more such lines'#10, Leaking.Errors) = 1);
   HasNot('TFoo', Leaking.Errors);
   Has('2 x System.TObject', Leaking.Errors);
-  Leaking.Run('leaks,leaks:ignore=' + Leaking.WriteFile('ignore', 'class *'#10'foo'), ['objects']);
+  Leaking.Run('leaks,leaks:ignore="' + Leaking.WriteFile('ignore', 'class *'#10'foo') + '"', ['objects']);
   AssertEquals(Path + '2' + Wrong, Leaking.Errors);
 end;
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What someone does first, in a clean root of Debian with make and git and nothing else: make demo, then
-# make test, each with its time.
+# make test, each with its time, in a folder whose name has a space and a letter that is not ASCII.
 #
 #   sh tests/packages/roots.sh 12|13
 #
@@ -19,16 +19,17 @@ work=roots-$1
 . tests/packages/promise.sh
 
 clean=$work/root
+folder='/Große Projekte/lanemm'
 
 has_root() {
-  make_root "$clean" $suite make,git && mkdir "$clean/lanemm" || return 1
-  git ls-files -z --cached --others --exclude-standard | tar -cf - --null -T - | tar -C "$clean/lanemm" -xf - \
+  make_root "$clean" $suite make,git && mkdir -p "$clean$folder" || return 1
+  git ls-files -z --cached --others --exclude-standard | tar -cf - --null -T - | tar -C "$clean$folder" -xf - \
     && cp /etc/resolv.conf "$clean/etc"
 }
 
 # Shows what it says, and how long it took: wall and CPU time.
 does() { # TARGET [VARIABLE=VALUE]
-  in_root "$clean" bash -c "cd /lanemm && time make $* ${SEED:+SEED=$SEED}" 2>&1 | tee "$work/$1.log"
+  in_root "$clean" bash -c "cd '$folder' && time make $* ${SEED:+SEED=$SEED}" 2>&1 | tee "$work/$1.log"
   ! grep -q '^make: \*\*\*' "$work/$1.log"
 }
 

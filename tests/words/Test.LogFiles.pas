@@ -148,7 +148,7 @@ begin
     AssertEquals(Lines, Content('first'));
     LaneMM_SetEventLogPath('/dev/full');
     Has(FullLine, ScreenOf(LogFileAppend, Lines));
-    LaneMM_Configure('log=' + Folder + 'second');
+    LaneMM_Configure('log="' + Folder + 'second"');
     AssertEquals('', ScreenOf(LogFileAppend, Lines));
     AssertEquals(Lines, Content('second'));
   finally
@@ -163,7 +163,7 @@ const
   Line = 'LaneMM: a log'#10;
 begin
   RunIn('', ':');
-  LaneMM_Configure('log=' + Program_.Folder + 'DamagedEnd.d/own,log:most=20');
+  LaneMM_Configure('log="' + Program_.Folder + 'DamagedEnd.d/own",log:most=20');
   Report.LogState := Report.LogState or Renaming;
   try
     ScreenOf(LogFileAppend, Line);

@@ -231,7 +231,7 @@ var
   Text: string;
 begin
   Log := TSystemLog.Create(Damaged.Folder + 'log.socket');
-  Damaged.Run('debug,event=all:syslog,syslog=' + Log.Path, ['halt']);
+  Damaged.Run('debug,event=all:syslog,syslog="' + Log.Path + '"', ['halt']);
   Damaged.EndedWith(3);
   AssertEquals('on the screen', '', Damaged.Errors);
   Text := Log.Take;
@@ -243,7 +243,7 @@ end;
 
 procedure TReportHeadTests.MissingSystemLogStopsNothing;
 begin
-  Damaged.Run('debug,event=all:syslog:file,syslog=' + Damaged.Folder + 'none', ['halt']);
+  Damaged.Run('debug,event=all:syslog:file,syslog="' + Damaged.Folder + 'none"', ['halt']);
   Damaged.EndedWith(3);
   Has('Heap block overrun', Damaged.Written('EventLog.txt'));
 end;
@@ -253,7 +253,7 @@ var
   Log: TSystemLog;
 begin
   Log := TSystemLog.Create(Damaged.Folder + 'log.socket');
-  Damaged.Run('debug,trace,trace:most=100000,event=all:syslog,syslog=' + Log.Path, ['halt']);
+  Damaged.Run('debug,trace,trace:most=100000,event=all:syslog,syslog="' + Log.Path + '"', ['halt']);
   Damaged.EndedWith(3);
   Has('Allocation log: a block was allocated.', Log.Take);
   Log.Free;
@@ -270,7 +270,7 @@ var
 begin
   Notice := 'LaneMM: ' + Damaged.Folder + 'none, the socket of the system''s log, cannot be written; '
     + 'reports go to stderr'#10;
-  Damaged.Run('debug,event=all:syslog,syslog=' + Damaged.Folder + 'none', ['halt']);
+  Damaged.Run('debug,event=all:syslog,syslog="' + Damaged.Folder + 'none"', ['halt']);
   Damaged.EndedWith(3);
   AssertTrue(Damaged.Errors, StartsStr(Notice, Damaged.Errors));
   Same(1, CountOf(Notice, Damaged.Errors), 'lines about the log');
@@ -285,12 +285,12 @@ var
 begin
   for Targets in TStringArray.Create('syslog:stderr', 'syslog:file:stderr', 'syslog:file') do
   begin
-    Damaged.Run('debug,event=all:' + Targets + ',syslog=' + Damaged.Folder + 'none', ['halt']);
+    Damaged.Run('debug,event=all:' + Targets + ',syslog="' + Damaged.Folder + 'none"', ['halt']);
     Damaged.EndedWith(3);
     Same(1, CountOf('Heap block overrun', Damaged.Errors), Targets);
   end;
   // A folder is where the event log would be.
-  Damaged.RunInShell('debug,event=all:syslog:file,syslog=' + Damaged.Folder + 'none',
+  Damaged.RunInShell('debug,event=all:syslog:file,syslog="' + Damaged.Folder + 'none"',
     'log="${P}_MemoryManager_EventLog.txt"; cd "${P%/*}"; mkdir "$log"; "$P" halt; code=$?; '
     + 'rmdir "$log"; exit $code');
   Damaged.EndedWith(3);
