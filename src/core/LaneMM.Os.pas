@@ -221,8 +221,8 @@ procedure OsSetThreadEnding;
 /// Returns whether OsSetThreadEnding was called in this thread.
 function OsThreadIsEnding: Boolean;
 
-/// Starts a thread that runs Routine, which never returns, with all signals blocked. False where
-/// threads are not available.
+/// Starts a thread that runs Routine, which never returns, with all signals blocked but those of
+/// the thread library. False where threads are not available.
 function OsThreadStart(Routine: TPlainProcedure): Boolean;
 
 /// Returns the number of CPUs whose time a quota of the system allows this process, rounded up; the

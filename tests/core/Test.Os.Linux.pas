@@ -27,6 +27,7 @@ type
     procedure CpuQuotaIsTheLeastOfAllGroupsAroundTheProcess;
     procedure CpuQuotaIsUnlimitedWhereNothingSaysOtherwise;
     procedure ForkMarkReadsZeroInAChildOnly;
+    procedure ThreadOfLaneMMTakesTheSignalsOfTheThreadLibraryAlone;
     procedure CallThatFailsAfterAThreadEndedHarmsNothing;
     procedure ReadWorksInASandboxThatRefusesTheSystemCall;
     procedure CoreFilesHaveBlocksAndNoReservedAddresses;
@@ -35,7 +36,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, BaseUnix, Syscall, testregistry, LaneMM.Os, LaneMM.Arena;
+  SysUtils, Classes, BaseUnix, Syscall, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena;
 
 const
   RangeSize = 4 * SliceSize;
@@ -328,6 +329,29 @@ begin
     Inc(FailedCalls);
   ThreadExit(nil);
   Result := 0;
+end;
+
+var
+  BlockedSignals: UInt64;
+  HasRead: TAtomicWord;
+
+procedure ReadBlockedSignals;
+begin
+  SystemCall(syscall_nr_rt_sigprocmask, 0, 0, NativeUInt(@BlockedSignals), 8, 0, 0);
+  StoreRelease(HasRead, 1);
+end;
+
+procedure TOsLinuxTests.ThreadOfLaneMMTakesTheSignalsOfTheThreadLibraryAlone;
+const
+  KillAndStop = 1 shl 8 or 1 shl 18;
+  OfLibrary = UInt64(3) shl 31;
+begin
+  HasRead := 0;
+  if not OsThreadStart(ReadBlockedSignals) then
+    Exit; // without assembler there is no such thread
+  while LoadAcquire(HasRead) = 0 do
+    ThreadSwitch;
+  AssertTrue('blocked', BlockedSignals = not UInt64(KillAndStop or OfLibrary));
 end;
 
 procedure TOsLinuxTests.CallThatFailsAfterAThreadEndedHarmsNothing;
