@@ -69,6 +69,15 @@ begin
     Result := Size;
 end;
 
+// Returns the bytes to request when a block of UsableSize bytes has to move to hold Size, which may
+// be fewer.
+function MovedSize(UsableSize, Size: NativeUInt): NativeUInt;
+begin
+  Result := Size;
+  if Size > UsableSize then
+    Result := BlockGrownSize(UsableSize, Size);
+end;
+
 procedure BlockCountMove(Heap: PHeap; CopiedBytes: NativeUInt);
 begin
   if Heap = nil then
@@ -145,7 +154,7 @@ var
   Target: PSpan;
 begin
   Target := TryGrowLarge(Span, Size, BlockGrownSize(Span^.BlockSize, Size));
-  if Target = nil then
+  if (Target = nil) and LargeIsPossible(Size) then
   begin
     ProcessTrim;
     Target := TryGrowLarge(Span, Size, Size);
@@ -157,11 +166,12 @@ begin
   Result := Target^.Start;
 end;
 
-// Moves P like MoveBlock to a block of the region that it belongs to, or of none, where the calling
-// thread is not.
+// Moves P, which may grow, to a block of the region that it belongs to, or of none, where the
+// calling thread is not; like MoveBlock.
 function MoveInRegion(P: Pointer; UsableSize, Size: NativeUInt; Region: PHeap): Pointer;
 var
   Before: PHeap;
+  WantedSize: NativeUInt;
 begin
   Before := ThreadHeap;
   Result := nil;
@@ -171,7 +181,11 @@ begin
       Exit(P);
     Exit(LimitsRefuse(Size));
   end;
-  Result := TryCopy(OsThreadHeap, P, UsableSize, Size, Size);
+  WantedSize := MovedSize(UsableSize, Size);
+  if (Region <> nil)
+    and BackedExceedsOf(Region^.Data, AlignUp(WantedSize, SliceSize) shr SliceShift) then
+    WantedSize := Size;
+  Result := TryCopy(OsThreadHeap, P, UsableSize, Size, WantedSize);
   if Result = nil then
     LimitsReport(Size); // inside, where a region's limit is found; an exception begins outside
   RegionReturn(Before);
@@ -187,6 +201,8 @@ function TryInRegion(Span: PSpan; Region: PHeap; Size: NativeUInt): Boolean;
 var
   Before, Added: NativeInt;
 begin
+  if not LargeIsPossible(Size) then
+    Exit(False);
   Before := Span^.SliceCount;
   Added := NativeInt(AlignUp(Size, SliceSize) shr SliceShift) - Before;
   if Added <= 0 then
@@ -215,30 +231,18 @@ begin
 end;
 
 function ResizeLargeOf(Region: PHeap; Span: PSpan; Size: NativeUInt): Pointer;
-var
-  WantedSize: NativeUInt;
 begin
   if (Size > MaxClassSize) and ResizeInRegion(Span, Region, Size) then
     Exit(Span^.Start);
-  WantedSize := Size;
-  if Size > Span^.BlockSize then
-    WantedSize := BlockGrownSize(Span^.BlockSize, Size);
-  if BackedExceedsOf(Region^.Data, AlignUp(WantedSize, SliceSize) shr SliceShift) then
-    WantedSize := Size;
-  Result := MoveInRegion(Span^.Start, Span^.BlockSize, WantedSize, Region);
+  Result := MoveInRegion(Span^.Start, Span^.BlockSize, Size, Region);
 end;
 
 // Resizes a valid block of a size class by a move; nil without memory.
 function ResizeBlock(Heap: PHeap; Span: PSpan; P: Pointer; Size: NativeUInt): Pointer;
-var
-  WantedSize: NativeUInt;
 begin
-  WantedSize := Size;
-  if Size > Span^.BlockSize then
-    WantedSize := BlockGrownSize(Span^.BlockSize, Size);
   if RegionOfHeap(RegionHeapOf(Span)) <> RegionOfHeap(Heap) then
-    Exit(MoveInRegion(P, Span^.BlockSize, WantedSize, RegionOfHeap(RegionHeapOf(Span))));
-  Result := CopyOf(Heap, P, Span^.BlockSize, Size, WantedSize);
+    Exit(MoveInRegion(P, Span^.BlockSize, Size, RegionOfHeap(RegionHeapOf(Span))));
+  Result := CopyOf(Heap, P, Span^.BlockSize, Size, MovedSize(Span^.BlockSize, Size));
   if (Result = nil) or (Result = P) then
     Exit;
   if Span^.Owner = Heap then

@@ -206,11 +206,12 @@ const
   Turns = 100;
   Alignments: array[0..2] of NativeUInt = (BlockAlignment, SliceSize, MostAlignment);
 var
-  P: Pointer;
+  P, Q: Pointer;
   Turn, Index: Integer;
   Before: NativeUInt;
 begin
   ReturnNilIfGrowHeapFails := True;
+  Q := GetMem(1000000);
   ProcessTrim;
   for Index := 0 to High(Alignments) do
   begin
@@ -221,9 +222,11 @@ begin
       FillChar(P^, 3000000, 1);
       FreeMem(P);
       AssertTrue('refused', AlignedGet(Alignments[Index], Impossible) = nil);
+      AssertTrue('a resize', ReallocMem(Q, Impossible) = nil);
     end;
     AtMost(Before + Turns div 2, Process.OsCalls[ocPurge], 'purges');
   end;
+  FreeMem(Q);
 end;
 
 procedure TAlignedTests.AlignmentOfAllBlocksHoldsInRegions;

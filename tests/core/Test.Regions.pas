@@ -79,6 +79,8 @@ type
     procedure LimitRefusesMore;
     procedure LimitThatRefusesALongSpanIsReported;
     procedure ResizeThatTheLimitRefusesLeavesTheThreadOutside;
+    procedure LargeBlockResizedBeyondAllAddressesStaysAsItIs;
+    procedure ResizeOutsideFitsWhereABlockOfItsSizeDoes;
     procedure LimitCountsLargeBlocks;
     procedure FreedMemoryIsUsedAgainBelowTheLimit;
     procedure LargeBlockGrowsInPlaceOfFreedMemory;
@@ -108,8 +110,8 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Lock, LaneMM.Os, LaneMM.RemoteList, LaneMM.Backed,
-  LaneMM.Arena, LaneMM.Shards, LaneMM.Walk, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Threads,
+  SysUtils, testregistry, LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Lock, LaneMM.Os, LaneMM.SizeClasses, LaneMM.RemoteList,
+  LaneMM.Backed, LaneMM.Arena, LaneMM.Shards, LaneMM.Walk, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Threads,
   LaneMM.Purge;
 
 procedure TRegionsTests.SetUp;
@@ -567,6 +569,50 @@ begin
   GetMem(P, 100);
   AssertTrue('in the scope', RegionOfBlock(P) = Region);
   Leave;
+end;
+
+procedure TRegionsTests.LargeBlockResizedBeyondAllAddressesStaysAsItIs;
+const
+  TooMuch: array[0..2] of NativeUInt = (Impossible, High(NativeUInt) - SliceSize div 2, High(NativeUInt));
+var
+  P, Q: PByte;
+  Size: NativeUInt;
+begin
+  P := Get(3 * SliceSize);
+  FillPattern(P, 3 * SliceSize, 1);
+  for Size in TooMuch do
+  begin
+    Q := P;
+    Same(OutOfMemory, ErrorOfRealloc(Pointer(Q), Size), 'error');
+    AssertTrue('place', Q = P);
+    Same(3 * SliceSize, MemSize(P), 'size');
+    Same(3, Slices, 'slices');
+    AssertTrue('contents', HasPattern(P, 3 * SliceSize, 1));
+  end;
+end;
+
+// The limit leaves no slice for the longer block that a block which grows gets elsewhere.
+procedure TRegionsTests.ResizeOutsideFitsWhereABlockOfItsSizeDoes;
+const
+  SizeClass = 40;
+var
+  P: Pointer;
+  Size: NativeUInt;
+begin
+  LimitTo(30);
+  Size := ClassToSize(SizeClass);
+  P := Get(Size div 2);
+  GetMany(20, Size); // in a span of their class
+  ReturnNilIfGrowHeapFails := True;
+  Enter;
+  while GetMem(60000) <> nil do;
+  while GetMem(8192) <> nil do;
+  while GetMem(2 * MemSize(P) + 32) <> nil do;
+  FreeMem(GetMem(Size));
+  Leave;
+  P := ReallocMem(P, Size);
+  ReturnNilIfGrowHeapFails := False;
+  AssertTrue('grown', P <> nil);
 end;
 
 procedure TRegionsTests.LimitCountsLargeBlocks;
