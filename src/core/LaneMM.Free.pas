@@ -56,6 +56,20 @@ uses
   LaneMM.Large, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Threads, LaneMM.Purge, LaneMM.Foreign,
   LaneMM.Blocks;
 
+// Frees a block, maybe the only one, of a span that Heap has just claimed or won. The span gets to
+// the queue after that: until then no thread sweeps it.
+procedure ClaimedBlockFree(Heap: PHeap; Span: PSpan; P: PBlock);
+var
+  IsEmpty, IsRequested: Boolean;
+begin
+  IsEmpty := SpanPut(Span, P);
+  IsRequested := HeapTakeOver(Heap, Span);
+  if IsEmpty then
+    HeapEmptied(Heap, Span);
+  if IsEmpty or IsRequested then
+    PurgeNotify;
+end;
+
 // Frees the block P of another heap, or of none, after its push; Heap may be nil. Returns false if
 // another thread has freed it.
 function AfterPush(Heap: PHeap; Span: PSpan; P: PBlock; Push: TRemotePush): Boolean;
@@ -69,12 +83,10 @@ begin
         PurgeRequest;
     rpSpanIsYours:
       begin
-        SpanPut(Span, P);
         Heap := HeapOrdinary(Heap);
         if Heap = nil then
           Heap := ThreadHeapOrAbandoned;
-        if HeapTakeOver(Heap, Span) then
-          PurgeNotify;
+        ClaimedBlockFree(Heap, Span, P);
       end;
     rpNotInUse:
       Result := False;
@@ -100,20 +112,6 @@ begin
     HeapEmptied(Heap, Span);
     PurgeNotify;
   end;
-end;
-
-// Frees a block of a span that Heap has just claimed. The span gets to the queue after that: until
-// then no thread sweeps it.
-procedure ClaimedBlockFree(Heap: PHeap; Span: PSpan; P: PBlock);
-var
-  IsEmpty, IsRequested: Boolean;
-begin
-  IsEmpty := SpanPut(Span, P);
-  IsRequested := HeapTakeOver(Heap, Span);
-  if IsEmpty then
-    HeapEmptied(Heap, Span);
-  if IsEmpty or IsRequested then
-    PurgeNotify;
 end;
 
 // Frees a pointer that is in no span of blocks and is no large block: a debug block, a block of

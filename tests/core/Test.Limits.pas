@@ -55,6 +55,7 @@ type
     procedure RefusalThatLeavesTheReserveClosedTakesNothing;
     procedure ReserveStaysOpenUntilThereIsTwiceItsSize;
     procedure LastSlicesServeBlocksWhoseSpansAreLonger;
+    procedure SpanOfOneBlockIsReleasedWithIt;
     procedure LimitBelowASliceIsALimit;
     procedure MemoryThatOthersFreedIsGivenBackBeforeARefusal;
   end;
@@ -627,6 +628,28 @@ begin
   AtLeast(8, List.Count, 'blocks');
   AtMost(Limit, BackedSlices * SliceSize, 'backed');
   FreeAll(List);
+  List.Free;
+end;
+
+// At a limit spans of one slice hold one block of this size each.
+procedure TLimitsTests.SpanOfOneBlockIsReleasedWithIt;
+var
+  List: TList;
+  Before, Index: NativeUInt;
+begin
+  List := TList.Create;
+  List.Capacity := 1 shl 16;
+  Before := 0;
+  for Index := 1 to 2 do // the first refusal releases what other tests have left
+  begin
+    ProcessTrim;
+    Before := BackedSlices;
+    LimitTo(8 * SliceSize);
+    GetAll(List, MaxClassSize);
+    AtLeast(6, List.Count, 'blocks');
+    FreeAll(List);
+  end;
+  AtMost(Before + 1, BackedSlices - ShardsWarmSlices, 'slices of spans');
   List.Free;
 end;
 

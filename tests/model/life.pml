@@ -70,7 +70,7 @@
  *       PurgeTick
  *   LaneMM.Free
  *     RemoteBlockFree: OwnerOf AfterPush RemotePush
- *     AfterPush: IsCurrent PurgeRequest SpanPut HeapTakeOver PurgeNotify
+ *     AfterPush: IsCurrent PurgeRequest ClaimedBlockFree
  *     OwnBlockFree: SpanPut HeapEmptied PurgeNotify
  *     BlockFreeSlow: RemoteWord Link OwnerOf Owner HeapAwaitedFree OwnBlockFree PurgeNotify
  *       RemoteBlockFree
@@ -765,10 +765,10 @@ inline HeapClaim() {
   fi
 }
 
-inline ClaimedBlockFree(b) {
+inline ClaimedBlockFree(h, b) {
   SpanPut(b, found);
-  HeapTakeOver(heap);
-  if :: found -> HeapEmptied(heap) :: else fi
+  HeapTakeOver(h);
+  if :: found -> HeapEmptied(h) :: else fi
 }
 
 inline RemoteBlockFree(b) {
@@ -781,10 +781,9 @@ inline RemoteBlockFree(b) {
   };
   if                                /* AfterPush */
   :: ok ->
-    SpanPut(b, ok);
     if
-    :: heap == 0 -> HeapTakeOver(Abandoned)
-    :: else -> HeapTakeOver(heap)
+    :: heap == 0 -> ClaimedBlockFree(Abandoned, b)
+    :: else -> ClaimedBlockFree(heap, b)
     fi
   :: else
   fi
@@ -804,7 +803,7 @@ inline BlockFree(me, b) {
     :: found = false                                           /* the heap has enough roomy spans */
     fi;
     if
-    :: found -> ClaimedBlockFree(b)
+    :: found -> ClaimedBlockFree(heap, b)
     :: else -> RemoteBlockFree(b)
     fi
   :: else -> RemoteBlockFree(b)

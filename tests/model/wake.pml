@@ -49,7 +49,7 @@
  *     ThreadEnd: HeapRetireEmpty HeapAbandonQueued Vacate
  *   LaneMM.Free
  *     RemoteBlockFree: OwnerOf AfterPush RemotePush
- *     AfterPush: IsCurrent PurgeRequest SpanPut HeapTakeOver PurgeNotify
+ *     AfterPush: IsCurrent PurgeRequest ClaimedBlockFree
  *     OwnBlockFree: SpanPut HeapEmptied PurgeNotify
  *   LaneMM.Shelf
  *     ShelveHeap: RemoteCount ShelveEnd ShelveSpan
@@ -372,7 +372,7 @@ inline RemoteFree(h) {
   };
   if
   :: r ->
-    d_step { Used--; r = false };                              /* SpanPut */
+    d_step { Used--; r = false };                              /* ClaimedBlockFree: SpanPut */
     HeapTakeOver(h);
 #ifndef TAKE_OVER_SILENT
     if :: r -> Notify() :: else fi                             /* PurgeNotify */
