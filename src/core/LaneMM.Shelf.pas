@@ -27,6 +27,7 @@ type
     Span: PSpan;        //< owner   the span
     First: NativeUInt;  //< owner   offset of the first block
     Count: Cardinal;    //< owner   how many
+    Damaged: PBlock;    //< owner   one whose link was overwritten, or nil
   end;
   /// Spans that one thread shelves blocks of at the same time.
   TShelving = record
@@ -55,7 +56,7 @@ procedure ShelfPurgeFree(Span: PSpan);
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Atomic, LaneMM.Os, LaneMM.RemoteList, LaneMM.Span, LaneMM.Sweep,
+  LaneMM.Hooks, LaneMM.Bits, LaneMM.Atomic, LaneMM.Os, LaneMM.RemoteList, LaneMM.Span, LaneMM.Sweep,
   LaneMM.Backed, LaneMM.Threads;
 
 // ---------------------------------------------------------------------------- pages
@@ -80,21 +81,29 @@ end;
 
 // Returns the pages of a span of one slice without a byte of a block that is in use or on FreeList,
 // a bit each, those of a granule together. First leads to Count blocks, which belong to this
-// thread; Count becomes less where a link was overwritten: the blocks after it count as used.
-function FreePages(Span: PSpan; First: NativeUInt; var Count: Cardinal): Word;
+// thread; Count becomes less where a link was overwritten: its block, Damaged, else nil, and those
+// after it count as used.
+function FreePages(Span: PSpan; First: NativeUInt; var Count: Cardinal; out Damaged: PBlock): Word;
 var
   FreeBytes: TPageBytes;
   Left: Cardinal;
-  Page: NativeUInt;
+  Next, Page: NativeUInt;
 begin
   FillChar(FreeBytes, SizeOf(FreeBytes), 0);
   AddBytes(@FreeBytes, Span^.CarvedBytes, SliceSize);
   Left := Count;
-  while (Left > 0) and SpanBlockBegins(Span, First) do
+  Damaged := nil;
+  while (Left > 0) and (Damaged = nil) and SpanBlockBegins(Span, First) do
   begin
+    Next := LinkOf(Span, PBlock(Span^.Start + First)^.Link);
+    if not SpanBlockBegins(Span, Next) and (Next <> EndOfList) then
+    begin
+      Damaged := PBlock(Span^.Start + First);
+      Continue;
+    end;
     if Span^.SliceCount = 1 then
       AddBytes(@FreeBytes, First, First + Span^.BlockSize);
-    First := LinkOf(Span, PBlock(Span^.Start + First)^.Link);
+    First := Next;
     Dec(Left);
   end;
   Dec(Count, Left);
@@ -187,7 +196,7 @@ begin
 end;
 
 // Shelves the blocks of a part. IsCertain: a barrier of all threads has passed since ShelveSpan.
-procedure ShelvePart(const Part: TShelvingPart; IsCertain: Boolean);
+procedure ShelvePart(var Part: TShelvingPart; IsCertain: Boolean);
 var
   Span: PSpan;
   Pages: Word;
@@ -198,7 +207,7 @@ begin
   Span := Part.Span;
   First := Part.First;
   Count := Part.Count;
-  Pages := FreePages(Span, First, Count);
+  Pages := FreePages(Span, First, Count, Part.Damaged);
   if IsCertain then
     Span^.ShelvedPages := Pages;
   if Span^.ShelvedPages <> 0 then
@@ -226,6 +235,9 @@ begin
   for Index := 1 to Shelving.Count do
     if not Shelving.Parts[Index].Span^.IsCurrent then
       SweepRequest;
+  for Index := 1 to Shelving.Count do
+    if Shelving.Parts[Index].Damaged <> nil then
+      SpanReport(coLink, Shelving.Parts[Index].Span, Shelving.Parts[Index].Damaged);
   Shelving.Count := 0;
 end;
 

@@ -55,8 +55,8 @@ function SpanDropList(Span: PSpan): PBlock;
 procedure SpanRecover(Span: PSpan);
 /// Reports that Span is corrupt at Block; nil: unknown. Under no lock.
 procedure SpanReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
-/// Puts the blocks that other threads freed on FreeList, which may have blocks. Returns a shelved
-/// block that was written to or freed again, and counts as used now; nil if none: see SpanReport.
+/// Puts the blocks that other threads freed on FreeList, which may have blocks. Returns one that
+/// was written to or freed again, and counts as used now; nil if none: see SpanReport.
 function SpanCollect(Span: PSpan): PBlock;
 /// Returns true if the span can serve no block until one is freed.
 function SpanIsFull(Span: PSpan): Boolean;
@@ -358,7 +358,7 @@ end;
 
 function SpanRefill(Span: PSpan): Boolean;
 var
-  Damaged: PBlock;
+  Damaged, Other: PBlock;
 begin
   if Checked then
   begin
@@ -369,15 +369,18 @@ begin
   if Span^.BlockBytes = 0 then
     Exit(False); // Process.EmptySpan, which all heaps share
   Damaged := TakeShelf(Span);
+  Other := nil;
   if Odd(Span^.FreeList) then
     Collect(Span)
   else
-    SpanCollect(Span);
+    Other := SpanCollect(Span);
   if Odd(Span^.FreeList) then
     Carve(Span);
   Result := not Odd(Span^.FreeList);
   if Damaged <> nil then
     SpanReport(coLink, Span, Damaged);
+  if Other <> nil then
+    SpanReport(coLink, Span, Other);
 end;
 
 function SpanCollect(Span: PSpan): PBlock;
@@ -394,7 +397,7 @@ begin
     Block := PBlock(Span^.Origin + Next);
     Next := LinkOf(Span, Block^.Link);
     if not SpanBlockBegins(Span, Next) and (Next <> EndOfList) then
-      Exit; // overwritten: this block and those after it count as used
+      Exit(Block); // overwritten: it and those after it count as used
     SpanPut(Span, Block);
     Dec(Count);
   end;

@@ -30,6 +30,7 @@ type
     procedure TextPastTheEndIsNoLink;
     procedure ZeroPastTheEndIsNoLink;
     procedure LinkOfABlockThatAnotherThreadFreedIsChecked;
+    procedure LinkOfABlockThatAnotherThreadFreedIsCheckedBeforeAFree;
     procedure LinkIsCheckedWhereABlockMoves;
     procedure OddLinkEndsTheListWithAReport;
     procedure LinkIntoABlockIsNotFollowed;
@@ -40,7 +41,8 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, Test.Repair, LaneMM.Layout, LaneMM.Arena, LaneMM.Span, LaneMM.Purge;
+  SysUtils, testregistry, Test.Repair, LaneMM.Layout, LaneMM.Os, LaneMM.Arena, LaneMM.Span, LaneMM.Heap,
+  LaneMM.Purge;
 
 const
   LeastBlocks = 100;
@@ -213,6 +215,23 @@ begin
   AllDisjoint(More);
   for Index := 0 to High(More) do
     FreeMem(More[Index]);
+  FreeAllBut(First);
+end;
+
+// A sweep lets the owner's next free take what others have freed.
+procedure TCorruptionTests.LinkOfABlockThatAnotherThreadFreedIsCheckedBeforeAFree;
+begin
+  Size := 512;
+  GetBlocks;
+  HeapRetireAll(OsThreadHeap);
+  Servant.Call(FreeOne);
+  PWord(Blocks[First])^ := 0;
+  HeapSweepQueued(OsThreadHeap);
+  FreeMem(Blocks[First - 1]);
+  Same(1, Reports, 'reports');
+  AssertTrue('block', LastBlock = Blocks[First]);
+  Blocks[First - 1] := GetMem(Size);
+  FillPattern(Blocks[First - 1], Size, First - 1);
   FreeAllBut(First);
 end;
 

@@ -65,6 +65,7 @@ type
     procedure SecondFreeByTheOwnerFails;
     procedure OwnerTakesTheShelfWhereABlockIsOnItsListTwice;
     procedure BlockThatWasWrittenToIsReportedAndLeftOut;
+    procedure BlockThatWasWrittenToBeforeIsReportedAndLeftOut;
     procedure ShelvedBlocksAreFree;
     procedure SpanOfAThreadThatEndsIsReleased;
     procedure SpanThatIsLeftWithAShelfRequestsASweep;
@@ -374,6 +375,23 @@ begin
   Same(1, Corruptions, 'reports');
   for Index := 0 to SpanBlocks - 1 do
     AssertTrue('not handed out', More[Index] <> Kept);
+end;
+
+procedure TShelfTests.BlockThatWasWrittenToBeforeIsReportedAndLeftOut;
+var
+  Kept: PByte;
+  Index: Integer;
+begin
+  Kept := Blocks[3];
+  FreeBlocks(0, UsedCount - 1);
+  FillPattern(Kept, BlockSize, 1);
+  Shelve;
+  Same(1, Corruptions, 'reports');
+  for Index := 4 to SpanBlocks do
+    Owner.Call(GetMore);
+  for Index := 0 to MoreCount - 1 do
+    AssertTrue('not handed out', More[Index] <> Kept);
+  Same(1, Corruptions, 'reports in the end');
 end;
 
 procedure TShelfTests.ShelvedBlocksAreFree;

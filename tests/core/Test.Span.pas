@@ -471,7 +471,7 @@ begin
   Push(PBlock(Memory + Span^.BlockSize));
   Push(PBlock(Memory + Span^.BlockSize * 2));
   PBlock(Memory + Span^.BlockSize)^.Link := 0;
-  SpanCollect(Span);
+  AssertTrue('which is damaged', SpanCollect(Span) = PBlock(Memory + Span^.BlockSize));
   Same(Count - 1, Span^.Used, 'blocks in use: the rest of the list is lost');
   Same(1, TakeAll, 'blocks');
 end;
