@@ -31,6 +31,7 @@ type
     procedure AProcessThatEndsMeanwhileIsNamed;
     procedure AProcessInAContainerIsReadAndAsked;
     procedure AToolThatWasKilledInAContainerIsNotWaitedFor;
+    procedure ToolsWithOneNumberInTwoContainersAskInTurn;
   end;
 
 implementation
@@ -276,6 +277,31 @@ begin
   Planted.Send(SIGCONT);
   CallWell(Format('do %d status', [Planted.Id]));
   Has('used ', Printed);
+end;
+
+// Each has the number 1 in a container of its own. The second one waits for the first, and leaves it the
+// mailbox when it ends.
+procedure TOddProcessTests.ToolsWithOneNumberInTwoContainersAskInTurn;
+const
+  Contained = 'unshare %0:s --pid --fork --kill-child ../lanemm do %1:d status --timeout=';
+  AskTwice = Contained + '1h & asking=$!; for turn in $(seq 100); do ' + Contained + '100ms 2>&1'
+    + ' | grep "asked by another tool" && break; done;'
+    + ' ../lanemm do %1:d status --timeout=100ms 2>&1; kill -KILL $asking; wait $asking';
+var
+  Rights, Said: string;
+begin
+  Rights := '';
+  if fpGetUid <> 0 then
+    Rights := '--user';
+  Needs(Format('unshare %s --pid --fork true', [Rights]), 'namespaces of processes');
+  Start('./Planted churn', '');
+  Planted.Send(SIGSTOP);
+  Planted.AwaitStop;
+  Said := Shell(Format(AskTwice, [Rights, Planted.Id]));
+  Has('asked by another tool'#10, Said);
+  Has('asked by another tool'#10, Copy(Said, Pos(#10, Said) + 1));
+  Planted.Send(SIGCONT);
+  CallWell(Format('do %d status', [Planted.Id]));
 end;
 
 initialization

@@ -20,6 +20,7 @@ type
     Page: PStatusPage;
     Segment: Integer;  // of the page
     CanStart: Boolean; // whether the system has not refused to let this tool start a thread in it
+    IsClient: Boolean; // whether this tool has the mailbox
     function TryOpen(Number: Integer): Boolean;
     function IsGone: Boolean;
     function HasSegment: Boolean;
@@ -28,6 +29,7 @@ type
     procedure WakeChild(const Parents: TPageCopy);
     procedure RaiseUnopened;
     procedure Ring(Round: Integer);
+    procedure TryBecomeClient;
     procedure BecomeClient(Limit: QWord);
     function TakeBack: Boolean;
     procedure Await(Number: UInt64; Limit: QWord; const Doing: string);
@@ -99,14 +101,15 @@ const
 var
   Robust: TRobustList;
 
-// Has the system clear the word when this tool ends in any way.
+// Has the system clear the word when this tool ends in any way, while Robust.Pending is set. It compares
+// the number alone: in another namespace of processes a tool may have the same.
 procedure ClearAtEnd(var Holder: LongInt);
 const
   RobustListCall = {$ifdef CPUAARCH64} 99 {$else} 273 {$endif};
 begin
   Robust.Next := @Robust;
   Robust.Distance := NativeInt(@Holder) - NativeInt(@Robust.Pending);
-  Robust.Pending := @Robust.Pending;
+  Robust.Pending := nil;
   do_syscall(RobustListCall, TSysParam(@Robust), SizeOf(Robust));
 end;
 
@@ -135,7 +138,9 @@ procedure TMailbox.Close;
 begin
   if Page = nil then
     Exit;
-  InterlockedCompareExchange(Page^.Mailbox.Client, 0, GetProcessID);
+  if IsClient then
+    InterlockedExchange(Page^.Mailbox.Client, 0);
+  IsClient := False;
   Robust.Pending := nil;
   UnmapSegment(Page);
   Page := nil;
@@ -245,19 +250,29 @@ begin
   end;
 end;
 
-// Takes the mailbox, until this tool ends in any way or leaves it.
-procedure TMailbox.BecomeClient(Limit: QWord);
+// Takes the mailbox if no tool has it. Whether the number there is its own says nothing.
+procedure TMailbox.TryBecomeClient;
 var
   Holder: LongInt;
 begin
+  Holder := Page^.Mailbox.Client;
+  if Holder and not HolderEnded <> 0 then
+    Exit;
+  Robust.Pending := @Robust.Pending;
+  IsClient := InterlockedCompareExchange(Page^.Mailbox.Client, GetProcessID, Holder) = Holder;
+  if not IsClient then
+    Robust.Pending := nil;
+end;
+
+// Takes the mailbox, until this tool ends in any way or leaves it.
+procedure TMailbox.BecomeClient(Limit: QWord);
+begin
+  if IsClient then
+    Exit;
   ClearAtEnd(Page^.Mailbox.Client);
   repeat
-    Holder := Page^.Mailbox.Client;
-    if Holder = GetProcessID then
-      Exit;
-    if (Holder and not HolderEnded = 0)
-      and (InterlockedCompareExchange(Page^.Mailbox.Client, GetProcessID, Holder)
-      = Holder) then
+    TryBecomeClient;
+    if IsClient then
       Exit;
     if GetTickCount64 > Limit then
       raise ETool.Create(ecFailed, 'process %d is being asked by another tool', [Pid]);
