@@ -7,8 +7,7 @@
 //             PurgeStartSlices of warm memory or a sweep is wanted. Libraries and programs without
 //             the thread library have no purge thread: slow paths of any thread do the work. There
 //             each free that empties a span counts, too. After some, without a slow path of GetMem
-//             between them, the thread retires its current spans, so its next call of GetMem
-//             takes the slow path and reads the clock.
+//             between them, the thread retires its current spans: its next GetMem reads the clock.
 //             A program whose main thread has ended while others go on has none, either: a process
 //             ends with its last thread, and this one would never end.
 // Callers:    PurgeTick: any thread in a slow path of GetMem. PurgeNotify, PurgeRequest: FreeMem.
@@ -272,7 +271,8 @@ end;
 
 function PurgeClear(Span: PSpan): Boolean;
 const
-  LeastDiscarded = 4 * SliceSize; // fewer bytes are filled before the system has answered
+  LeastLookedAt = 4 * SliceSize; // fewer bytes are filled before the pages have been read
+  LeastDiscarded = 256 * SliceSize; // shorter blocks are often read whole: a page fault each page
   PartSize = HugeSlices * SliceSize;
 var
   P: PByte;
@@ -281,9 +281,9 @@ begin
   Result := True;
   P := Span^.Start;
   Left := Span^.BlockSize;
-  if Left < LeastDiscarded then
+  if Left < LeastLookedAt then
     FillChar(P^, Left, 0)
-  else if Process.ErasesPages then
+  else if (Left < LeastDiscarded) or Process.ErasesPages then
     OsZeroPages(P, Left);
   if (Left < LeastDiscarded) or Process.ErasesPages then
     Exit;

@@ -41,6 +41,7 @@ type
     procedure SparseZeroedBlockBacksWhatTheLastOneTouched;
     procedure SparseZeroedBlockOfAnotherThreadDoesToo;
     procedure PartlyUsedZeroedBlockBacksNothingElse;
+    procedure ShortZeroedBlockKeepsThePagesOfTheLastOne;
     procedure ErasureBeforeAPurgeBacksNothing;
     procedure SizeBeyondAllMemoryIsRefused;
     procedure SizeBeyondMemoryAndSwapIsRefused;
@@ -619,6 +620,27 @@ begin
   P := AllocMem(SparseSize);
   AtMost(4 * Megabyte, Abs(Int64(ResidentBytes) - Int64(Resident)), 'bytes backed or not');
   AssertTrue('zeros', IsZero(P, SparseSize));
+  FreeMem(P);
+end;
+
+// A program that reads such blocks whole had a page fault for each page of each block.
+procedure TBlocksTests.ShortZeroedBlockKeepsThePagesOfTheLastOne;
+const
+  Size = 3 * Megabyte;
+var
+  P: PByte;
+  Pages: NativeUInt;
+begin
+  Process.HugeFrom := 0;
+  ProcessTrim;
+  P := AllocMem(Size);
+  AssertTrue('zeros', IsZero(P, Size));
+  Pages := BackedPages(P, Size);
+  P[Size div 2] := 1;
+  FreeMem(P);
+  P := AllocMem(Size);
+  AtLeast(Pages, BackedPages(P, Size), 'backed pages');
+  AssertTrue('zeros', IsZero(P, Size));
   FreeMem(P);
 end;
 

@@ -26,6 +26,7 @@ type
     procedure ReserveOfMoreThanThereIsGivesNil;
     procedure CommittedRangeReadsAsZeros;
     procedure PurgedRangeReadsAsZerosWhenItIsUsedAgain;
+    procedure PageIsZeroIfEachOfItsWordsIs;
     procedure PurgeGivesMemoryBack;
     procedure MovedPagesKeepTheirContents;
     procedure MoveLeavesZeros;
@@ -122,6 +123,23 @@ begin
   FillPattern(Range, RangeSize, 2);
   AssertTrue('usable', HasPattern(Range, RangeSize, 2));
   OsRelease(Range, RangeSize);
+end;
+
+procedure TOsTests.PageIsZeroIfEachOfItsWordsIs;
+var
+  Words: array[-1..OsPageSize div SizeOf(NativeUInt)] of NativeUInt;
+  Index: Integer;
+begin
+  FillChar(Words, SizeOf(Words), 0);
+  Words[Low(Words)] := 1;
+  Words[High(Words)] := 1;
+  AssertTrue('zeros', OsPageIsZero(@Words[0]));
+  for Index := 0 to High(Words) - 1 do
+  begin
+    Words[Index] := 1;
+    AssertFalse('a word', OsPageIsZero(@Words[0]));
+    Words[Index] := 0;
+  end;
 end;
 
 procedure TOsTests.PurgeGivesMemoryBack;
