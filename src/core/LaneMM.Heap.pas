@@ -421,6 +421,8 @@ end;
 // Makes Heap the owner of a span that is in no queue. Returns as PushTaken.
 function HandOver(Heap: PHeap; Span: PSpan): Boolean;
 begin
+  // Release: it is in no queue before Owner says so. Pairs with HeapClaim.
+  ReleaseFence;
   SetOwner(Heap, Span);
   YieldPoint;
   Result := PushTaken(Heap, Span);
@@ -440,8 +442,11 @@ begin
   if (Heap^.Roomy[Span^.SizeClass] > 0) or not LockTry(Abandoned^.Lock) then
     Exit(False);
   QueueTaken(Abandoned);
-  // A span that another thread is just taking or leaving is in no queue.
-  Result := (OwnerOf(Span) = Abandoned) and (Span^.Prev <> nil);
+  Result := OwnerOf(Span) = Abandoned;
+  // Prev as it is since then: a span that another thread is just taking or leaving is in no queue.
+  // Pairs with HandOver.
+  AcquireFence;
+  Result := Result and (Span^.Prev <> nil);
   if Result then
     QueueRemove(Abandoned, Span);
   LockLeave(Abandoned^.Lock);

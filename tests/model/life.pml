@@ -41,14 +41,14 @@
  *     HeapNewSpan: SpanFormat
  *     HeapNextSpan: RetireCurrent ServingSpan SetCurrent
  *     ExpectRoom: Owner OwnerOf SpanExpect
- *     HandOver: SetOwner PushTaken
+ *     HandOver: ReleaseFence SetOwner PushTaken
  *     MakeRoomy: QueueRemove QueueAdd QueueRemove
  *     RequeueOverdue: LockTry SweepRequest QueueTaken QueueRemove QueueAdd LockLeave
  *     SetOwner: Owner:= RemoteHasShelf Owner:=
  *     ServingSpan: TakeQueued Reclaim FreeList SpanRefill PushTaken HeapNewSpan SpanRefill
  *     HeapLateBlock: ServingSpan SpanTake SpanDropList Retire
  *     HeapAwaitedFree: SetOwner SpanCollect RequeueOverdue
- *     HeapClaim: LockTry QueueTaken OwnerOf QueueRemove LockLeave
+ *     HeapClaim: LockTry QueueTaken OwnerOf AcquireFence QueueRemove LockLeave
  *     HeapTakeOver: ExpectRoom HandOver
  *     EndLife: RemoteEndLife Owner:=
  *     Remove: EndLife QueueRemove

@@ -34,7 +34,7 @@
  *     RetireCurrent: EndCurrent Retire
  *     Retire: SpanIsFull Owner:= RemoteGiveUp SetOwner ExpectRoom PushTaken
  *     HeapTakeOver: ExpectRoom HandOver
- *     HandOver: SetOwner PushTaken
+ *     HandOver: ReleaseFence SetOwner PushTaken
  *     MakeRoomy: QueueRemove QueueAdd QueueRemove
  *     RequeueOverdue: LockTry SweepRequest QueueTaken QueueRemove QueueAdd LockLeave
  *     HeapRetireAll: RetireCurrent

@@ -9,6 +9,9 @@
  *     SpanRaise: Used+ ReleaseFence
  *     InUse: AcquireFence Used
  *     SpanIsEmpty: InUse AcquireFence RemoteFreedCount
+ *   LaneMM.Heap
+ *     HandOver: ReleaseFence SetOwner PushTaken
+ *     HeapClaim: LockTry QueueTaken OwnerOf AcquireFence QueueRemove LockLeave
  *   LaneMM.Large
  *     LargeFormat: Used:= ReleaseFence
  *   LaneMM.DebugSpans
@@ -107,7 +110,8 @@ end:
 /* ---------------------------------------------------------------- a sign for contents */
 
 /* SpanFormat, LargeFormat, DebugSpanFormat: the record, then its kind. SpanRaise: Used, then Bias. TakeFrom: the state, then the
-   number of blocks. NotesStart, DebugStart, SetEntries, WatchFrees: the tables, then the hook. */
+   number of blocks. NotesStart, DebugStart, SetEntries, WatchFrees: the tables, then the hook. HandOver: that the span
+   is in no queue, then its owner. */
 proctype Publisher() {
   Write(Contents, 1);
 #ifndef SIGN_UNFENCED
@@ -118,7 +122,7 @@ proctype Publisher() {
 
 /* VisitArena; DebugBlockCount; ReadNote, BlockMayBeDebug; the entries NotedGet, NotedGetZero,
    InUse, NotedRealloc, GrowthRealloc, GrowthGet, GrowthGetZero, GrowthFree, GrowthFreeSize, EraseGet,
-   EraseNewRealloc; IsDue, SamplesRemove. */
+   EraseNewRealloc; IsDue, SamplesRemove; HeapClaim. */
 proctype Looker() {
   byte Seen, Found;
 #ifdef LOOK_UNFENCED
