@@ -209,10 +209,21 @@ begin
   Report(leRegion, Size);
 end;
 
+// Begins to count to the thread's next sample anew, which CountedBlockGet would never reach again
+// after a size of more than half of all addresses.
+procedure CountAnew(Heap: PHeap; Size: NativeUInt);
+begin
+  if (Heap = nil) or (Size <= High(NativeUInt) div 2) then
+    Exit;
+  Heap^.SampleIn := 0;
+  Heap^.SampleSeed := 0;
+end;
+
 procedure LimitsReport(Size: NativeUInt);
 var
   IsLimit, IsOpened: Boolean;
 begin
+  CountAnew(OsThreadHeap, Size);
   IsOpened := False;
   if Process.HasLimits then
   begin

@@ -56,6 +56,7 @@ type
     procedure ReserveStaysOpenUntilThereIsTwiceItsSize;
     procedure LastSlicesServeBlocksWhoseSpansAreLonger;
     procedure SpanOfOneBlockIsReleasedWithIt;
+    procedure RefusalOfMoreThanHalfOfAllAddressesLetsSamplesGoOn;
     procedure LimitBelowASliceIsALimit;
     procedure MemoryThatOthersFreedIsGivenBackBeforeARefusal;
   end;
@@ -65,7 +66,7 @@ implementation
 uses
   testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Shards, LaneMM.Backed,
   LaneMM.Large, LaneMM.Purge,
-  LaneMM.Limits, LaneMM.Blocks;
+  LaneMM.Limits, LaneMM.Blocks, LaneMM.Threads, LaneMM.Allocate;
 
 const
   Megabyte = NativeUInt(1) shl 20;
@@ -651,6 +652,32 @@ begin
   end;
   AtMost(Before + 1, BackedSlices - ShardsWarmSlices, 'slices of spans');
   List.Free;
+end;
+
+procedure TLimitsTests.RefusalOfMoreThanHalfOfAllAddressesLetsSamplesGoOn;
+const
+  TooMuch = High(NativeUInt) div 4 * 3;
+var
+  Get: TSizeCall;
+  Heap: PHeap;
+  Kept, KeptSeed: NativeInt;
+  Turn: Integer;
+begin
+  ReturnNilIfGrowHeapFails := True;
+  Heap := ThreadHeap;
+  Kept := Heap^.SampleIn;
+  KeptSeed := Heap^.SampleSeed;
+  Get := CountedBlockGet;
+  for Turn := 1 to 2 do
+  begin
+    Heap^.SampleIn := 1000;
+    AssertTrue('refused', Get(TooMuch) = nil);
+    Same(0, Heap^.SampleIn, 'bytes to the next sample');
+    Same(0, Heap^.SampleSeed, 'the thread begins anew');
+    Get := QuickCountedBlockGet;
+  end;
+  Heap^.SampleIn := Kept;
+  Heap^.SampleSeed := KeptSeed;
 end;
 
 procedure TLimitsTests.LimitBelowASliceIsALimit;
