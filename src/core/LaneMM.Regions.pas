@@ -218,7 +218,6 @@ procedure Carry(Source, Target: PHeap);
 begin
   Target^.ThreadNumber := Source^.ThreadNumber;
   Target^.Notes := Source^.Notes;
-  Target^.DebugThread := Source^.DebugThread;
 end;
 
 function RegionEnter(Region, Outer: PHeap): TRegionAnswer;
@@ -235,6 +234,7 @@ begin
   Heap^.IsForOne := False;
   Heap^.SampleIn := High(Heap^.SampleIn); // samples are blocks of no region
   Carry(Outer, Heap);
+  Heap^.DebugThread := Outer^.DebugThread;
   OsSwitchThreadHeap(Heap);
 end;
 
@@ -249,6 +249,8 @@ begin
   Group := Outer^.Notes.Group; // that of debug blocks is the scope's
   Carry(Heap, Outer);
   Outer^.Notes.Group := Group;
+  if Heap^.DebugThread <> nil then // else Outer may have one from RegionVisit
+    Outer^.DebugThread := Heap^.DebugThread;
   Heap^.ThreadNumber := 0;
   Heap^.Notes := Default(TThreadNotes);
   Heap^.DebugThread := nil;
@@ -418,6 +420,7 @@ begin
     Exit;
   HeapFormat(Heap);
   Heap^.Outer := nil;
+  Heap^.DebugThread := nil; // that of a lost thread's own heap
   Heap^.Dissolves := Ord(Heap^.Region^.Data.Made = RegionEnded);
   if Heap^.Dissolves = 0 then
     HeapPush(Heap^.Region^.Data.Idle, Heap)

@@ -84,6 +84,7 @@ type
     procedure LimitCountsLargeBlocks;
     procedure FreedMemoryIsUsedAgainBelowTheLimit;
     procedure LargeBlockGrowsInPlaceOfFreedMemory;
+    procedure WhatOthersKeepOfAThreadOutlastsItsScope;
     procedure ThreadThatEndsLeavesItsScope;
     procedure ThreadsUseOneRegion;
     procedure BlocksThatOthersFreeWhileItIsResetAreFreedOnce;
@@ -662,6 +663,26 @@ procedure TRegionsTests.GetInside;
 begin
   Enter;
   GetMem(100);
+end;
+
+procedure TRegionsTests.WhatOthersKeepOfAThreadOutlastsItsScope;
+var
+  Own, Inner: PHeap;
+  Kept, Known: Pointer;
+begin
+  Own := ThreadHeap;
+  Kept := Own^.DebugThread;
+  Own^.DebugThread := nil;
+  Enter;
+  Inner := OsThreadHeap;
+  AssertTrue('outside for a moment', RegionVisit(nil, Inner));
+  Own^.DebugThread := @Own;
+  RegionReturn(Inner);
+  Leave;
+  Known := Own^.DebugThread;
+  Own^.DebugThread := Kept;
+  AssertTrue('that of the visit', Known = @Own);
+  AssertTrue('none of the region', Inner^.DebugThread = nil);
 end;
 
 procedure TRegionsTests.ThreadThatEndsLeavesItsScope;
