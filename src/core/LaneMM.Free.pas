@@ -135,10 +135,7 @@ begin
     PurgeRequest // the sweep releases the run if the thread does not need it
   else
   begin
-    if ltRegion in Span^.Traits then
-      RegionHeapFreed(Span)
-    else
-      LargeRelease(Span);
+    RegionHeapFreed(Span);
     PurgeNotifyOfLarge(SliceCount);
   end;
 end;

@@ -64,17 +64,16 @@ procedure ProcessSweep;
 procedure PurgeHold;
 /// Ends one call of PurgeHold.
 procedure PurgeLetGo;
-/// Makes a large block, whose run was in use before, read as zeros. Backs nothing
-/// that is not backed. Returns false, and frees the block, when the system
-/// does not commit it again.
+/// Makes a large block, whose run was in use before, read as zeros. Backs nothing that is not
+/// backed. Returns false, and frees the block, when the system does not commit it again.
 function PurgeClear(Span: PSpan): Boolean;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Sweep, LaneMM.Backed, LaneMM.Shards,
-  LaneMM.Huge, LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Threads,
-  LaneMM.Shelf;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.RemoteList, LaneMM.Sweep,
+  LaneMM.Backed, LaneMM.Shards, LaneMM.Huge, LaneMM.KeptRuns, LaneMM.Heap,
+  LaneMM.RegionHeaps, LaneMM.Threads, LaneMM.Shelf;
 
 // ---------------------------------------------------------------------------- all heaps
 
@@ -302,7 +301,8 @@ begin
   OsPurge(Span^.Start, Span^.BlockSize);
   ShardsUnuseSpare(Span^.SliceCount - Span^.SpareCount);
   Span^.SpareCount := Span^.SliceCount;
-  LargeFree(Span);
+  RemoteEndLife(Span);
+  RegionHeapFreed(Span);
 end;
 
 // ---------------------------------------------------------------------------- bell

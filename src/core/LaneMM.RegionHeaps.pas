@@ -23,8 +23,8 @@ function HeapOrdinary(Heap: PHeap): PHeap;
 function RegionHeapAdd(Heap: PHeap; Span: PSpan): Boolean;
 /// Leaves a large block to be queued, if it is one of a region; it is in no queue. Any thread.
 procedure RegionHeapRequeue(Span: PSpan);
-/// Releases a large block of a region, whose life has ended, now or with a later sweep, which it
-/// requests. Any thread.
+/// Releases a large block whose life has ended: one of a region now or with a later sweep, which it
+/// requests, any other one now. Any thread.
 procedure RegionHeapFreed(Span: PSpan);
 /// Releases all spans of a region's heap that no thread is in and that is on no stack, but for
 /// those current spans that it can carve anew. False: other threads have its lock, or some of its
@@ -180,6 +180,11 @@ procedure RegionHeapFreed(Span: PSpan);
 var
   Heap: PHeap;
 begin
+  if not (ltRegion in Span^.Traits) then
+  begin
+    LargeRelease(Span);
+    Exit;
+  end;
   Heap := RegionHeapOf(Span);
   if LockTry(Heap^.Lock) then
   begin
