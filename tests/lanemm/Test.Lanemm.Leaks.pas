@@ -39,12 +39,13 @@ type
     procedure ARealCProgramHasFewLeaks;
     procedure LeaksAreCompared;
     procedure AnotherUsersProcessIsRefused;
+    procedure RowsOfManyGroupsAreFound;
   end;
 
 implementation
 
 uses
-  SysUtils, Classes, BaseUnix, testregistry;
+  SysUtils, Classes, BaseUnix, testregistry, HeapLeaks;
 
 const
   // See Planted.lpr.
@@ -380,6 +381,40 @@ begin
   else
     Shell('../lanemm report 1 leaks');
   Same(5, ExitStatus, 'exit code');
+end;
+
+// Each group has two lines, each chain two others below it. A search of all rows for each would take
+// 10^11 steps.
+procedure TLeakTests.RowsOfManyGroupsAreFound;
+const
+  Count = 300000;
+var
+  Leaks: TLeaks;
+  Index: Integer;
+begin
+  Leaks := Default(TLeaks);
+  SetLength(Leaks.Places, Count * 2);
+  SetLength(Leaks.Chains, Count * 2 + 1);
+  for Index := 0 to High(Leaks.Places) do
+  begin
+    Leaks.Places[Index].Group := Index mod Count;
+    Leaks.Places[Index].Bytes := Index + 1;
+  end;
+  for Index := 0 to High(Leaks.Chains) do
+  begin
+    Leaks.Chains[Index].Parent := (Index + 1) div 2;
+    Leaks.Chains[Index].Retained := Index;
+  end;
+  RankLeaks(Leaks);
+  for Index := 0 to Count - 1 do
+  begin
+    Same(2, Length(PlacesOf(Leaks, Index)), 'lines');
+    Same(Index + Count, PlacesOf(Leaks, Index)[0], 'the line with most bytes');
+    Same(Index, PlacesOf(Leaks, Index)[1], 'the other one');
+    Same(2, Length(ChainsBelow(Leaks, Index + 1)), 'chains');
+    Same(Index * 2 + 2, ChainsBelow(Leaks, Index + 1)[0], 'the chain that retains most');
+    Same(1, Length(ChainsBelow(Leaks, Index + 1, Index * 2 + 2)), 'chains that retain enough');
+  end;
 end;
 
 initialization

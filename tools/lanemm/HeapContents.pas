@@ -50,8 +50,9 @@ function ContentsName(const Block: TBlockFound): string; overload;
 function RegionNameOf(Image: THeapImage; const Block: TBlockFound): string;
 /// Returns Name with the name of a region behind it, if that is not empty.
 function InRegion(const Name, Region: string): string;
-/// Adds to the group of a name, a new one if there is none.
-procedure AddContents(var Groups: TContentsGroups; const Name: string; Blocks, Bytes: UInt64);
+/// Adds to the group of a name, a new one if there is none. Numbers has the indexes of the groups.
+procedure AddContents(var Groups: TContentsGroups; Numbers: TDictionary<string, Integer>;
+  const Name: string; Blocks, Bytes: UInt64);
 /// Sorts by bytes, most first.
 procedure SortContents(var Groups: TContentsGroups);
 /// Groups the blocks in use by what they hold, most bytes first.
@@ -184,16 +185,15 @@ begin
     Result := CompareStr(Left.Name, Right.Name);
 end;
 
-procedure AddContents(var Groups: TContentsGroups; const Name: string; Blocks, Bytes: UInt64);
+procedure AddContents(var Groups: TContentsGroups; Numbers: TDictionary<string, Integer>;
+  const Name: string; Blocks, Bytes: UInt64);
 var
   Index: Integer;
 begin
-  Index := High(Groups);
-  while (Index >= 0) and (Groups[Index].Name <> Name) do
-    Dec(Index);
-  if Index < 0 then
+  if not Numbers.TryGetValue(Name, Index) then
   begin
     Index := Length(Groups);
+    Numbers.Add(Name, Index);
     Insert(Default(TContentsGroup), Groups, Index);
     Groups[Index].Name := Name;
   end;

@@ -64,6 +64,7 @@ begin
   SetLength(Result.Groups, Numbers.Count);
   Numbers.Free;
   Result.InUse := Result.Blocks;
+  RankLeaks(Result);
 end;
 
 constructor TCollector.Create(Image: THeapImage; const Leaks: TLeaks);
@@ -117,6 +118,7 @@ begin
     Collector.Places.Resolve;
     for Place in Collector.Found do
       AddLeakPlace(Leaks, Numbers, Collector.Places, Place.Group, Place.Blocks, Place.Bytes);
+    RankLeaks(Leaks);
   finally
     Numbers.Free;
     Walker.Free;

@@ -8,6 +8,7 @@
 unit HeapLeaks;
 
 {$mode delphi}{$H+}
+{$I Comparers.inc}
 {$pointermath on}
 
 interface
@@ -43,11 +44,20 @@ type
     Retained: UInt64;      //< their bytes, and those of the chains below
   end;
 
+  /// The place of a row among those of one owner, which is a group, or a chain.
+  TRank = record
+    Owner: Integer;        //< number of that one
+    Bytes: UInt64;         //< most come first
+    Index: Integer;        //< of the row
+  end;
+  TRanks = TArray<TRank>;
+
   /// The leaks of a target.
   TLeaks = record
     Groups: TArray<TLeakGroup>; //< in any order
     Places: TArray<TLeakPlace>; //< likewise
     Chains: TArray<TLeakChain>; //< each behind its parent
+    PlaceRanks, ChainRanks: TRanks; //< of Places by Group, of Chains by Parent: see RankLeaks
     Regions: TContentsGroups;   //< the leaks in regions, by their names, most bytes first
     Blocks, Bytes: UInt64;      //< all leaks
     InUse: UInt64;              //< blocks in use
@@ -55,6 +65,8 @@ type
     Looks: Integer;             //< how often each of them was found, 1 in a target that stands still
   end;
 
+/// Ranks Places and Chains, once these are known.
+procedure RankLeaks(var Leaks: TLeaks);
 /// Returns the indexes of the chains with this parent, most retained bytes first, without those that
 /// retain less than Least, or have and retain no block.
 function ChainsBelow(const Leaks: TLeaks; Parent: Integer; Least: UInt64 = 0): TArray<Integer>;
@@ -70,7 +82,7 @@ function FindLeaks(Image: THeapImage; const Registers: TArray<TRegisters>): TLea
 implementation
 
 uses
-  LaneMM.RtlRecords, LaneMM.Snapshot, LaneMM.Retainers, HeapNodes, HeapRanges;
+  Math, Generics.Defaults, LaneMM.RtlRecords, LaneMM.Snapshot, LaneMM.Retainers, HeapNodes, HeapRanges;
 
 const
   // Looks at a process that runs, and the time between two.
@@ -355,53 +367,104 @@ begin
     Leaks.Groups[Index].Retained := Kinds[Index].Retained;
 end;
 
-function TLook.Sum: TLeaks;
+procedure SumRegions(var Leaks: TLeaks);
 var
+  Numbers: TDictionary<string, Integer>;
   Group: TLeakGroup;
+begin
+  Numbers := TDictionary<string, Integer>.Create;
+  for Group in Leaks.Groups do
+    if Group.Region <> '' then
+      AddContents(Leaks.Regions, Numbers, Group.Region, Group.Blocks, Group.Bytes);
+  Numbers.Free;
+  SortContents(Leaks.Regions);
+end;
+
+function TLook.Sum: TLeaks;
 begin
   Leaks := Default(TLeaks);
   Leaks.InUse := Count;
   FillGroups;
   if Leaks.Blocks > 0 then
     FindChains;
-  for Group in Leaks.Groups do
-    if Group.Region <> '' then
-      AddContents(Leaks.Regions, Group.Region, Group.Blocks, Group.Bytes);
-  SortContents(Leaks.Regions);
+  SumRegions(Leaks);
+  RankLeaks(Leaks);
   Result := Leaks;
+end;
+
+function CompareRanks(constref Left, Right: TRank): Integer;
+begin
+  Result := CompareValue(Left.Owner, Right.Owner);
+  if Result = 0 then
+    Result := CompareValue(Right.Bytes, Left.Bytes);
+  if Result = 0 then
+    Result := CompareValue(Left.Index, Right.Index);
+end;
+
+procedure RankLeaks(var Leaks: TLeaks);
+var
+  Index: Integer;
+begin
+  SetLength(Leaks.PlaceRanks, Length(Leaks.Places));
+  for Index := 0 to High(Leaks.Places) do
+  begin
+    Leaks.PlaceRanks[Index].Owner := Leaks.Places[Index].Group;
+    Leaks.PlaceRanks[Index].Bytes := Leaks.Places[Index].Bytes;
+    Leaks.PlaceRanks[Index].Index := Index;
+  end;
+  SetLength(Leaks.ChainRanks, Length(Leaks.Chains));
+  for Index := 0 to High(Leaks.Chains) do
+  begin
+    Leaks.ChainRanks[Index].Owner := Leaks.Chains[Index].Parent;
+    Leaks.ChainRanks[Index].Bytes := Leaks.Chains[Index].Retained;
+    Leaks.ChainRanks[Index].Index := Index;
+  end;
+  TArrayHelper<TRank>.Sort(Leaks.PlaceRanks, TComparer<TRank>.Construct(CompareRanks));
+  TArrayHelper<TRank>.Sort(Leaks.ChainRanks, TComparer<TRank>.Construct(CompareRanks));
+end;
+
+// Returns the indexes of the rows of an owner, in the order of their ranks.
+function RankedOf(const Ranks: TRanks; Owner: Integer): TArray<Integer>;
+var
+  First, Limit, Middle, Index: Integer;
+begin
+  First := 0;
+  Limit := Length(Ranks);
+  while First < Limit do
+  begin
+    Middle := (First + Limit) div 2;
+    if Ranks[Middle].Owner < Owner then
+      First := Middle + 1
+    else
+      Limit := Middle;
+  end;
+  while (Limit < Length(Ranks)) and (Ranks[Limit].Owner = Owner) do
+    Inc(Limit);
+  Result := nil;
+  SetLength(Result, Limit - First);
+  for Index := 0 to High(Result) do
+    Result[Index] := Ranks[First + Index].Index;
 end;
 
 function ChainsBelow(const Leaks: TLeaks; Parent: Integer; Least: UInt64): TArray<Integer>;
 var
-  Index, Place: Integer;
+  Index, Count: Integer;
 begin
-  Result := nil;
-  for Index := 0 to High(Leaks.Chains) do
-    if (Leaks.Chains[Index].Parent = Parent) and (Leaks.Chains[Index].Retained >= Least)
+  Result := RankedOf(Leaks.ChainRanks, Parent);
+  Count := 0;
+  for Index in Result do
+    if (Leaks.Chains[Index].Retained >= Least)
       and (Leaks.Chains[Index].Blocks + Leaks.Chains[Index].Retained > 0) then
     begin
-      Place := Length(Result);
-      while (Place > 0)
-        and (Leaks.Chains[Result[Place - 1]].Retained < Leaks.Chains[Index].Retained) do
-        Dec(Place);
-      Insert(Index, Result, Place);
+      Result[Count] := Index;
+      Inc(Count);
     end;
+  SetLength(Result, Count);
 end;
 
 function PlacesOf(const Leaks: TLeaks; Group: Integer): TArray<Integer>;
-var
-  Index, Place: Integer;
 begin
-  Result := nil;
-  for Index := 0 to High(Leaks.Places) do
-    if Leaks.Places[Index].Group = Group then
-    begin
-      Place := Length(Result);
-      while (Place > 0)
-        and (Leaks.Places[Result[Place - 1]].Bytes < Leaks.Places[Index].Bytes) do
-        Dec(Place);
-      Insert(Index, Result, Place);
-    end;
+  Result := RankedOf(Leaks.PlaceRanks, Group);
 end;
 
 // ---------------------------------------------------------------------------- looks

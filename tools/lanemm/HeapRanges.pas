@@ -3,6 +3,7 @@
 unit HeapRanges;
 
 {$mode delphi}{$H+}
+{$I Comparers.inc}
 {$pointermath on}
 
 interface
@@ -25,20 +26,15 @@ function ProgramRanges(Image: THeapImage; const Registers: TArray<TRegisters>; O
 implementation
 
 uses
-  SysUtils, LaneMM.Layout, LaneMM.Types, LaneMM.Os;
+  SysUtils, Math, Generics.Defaults, Generics.Collections, LaneMM.Layout, LaneMM.Types, LaneMM.Os;
 
-// Adds a range, in the order of address.
 procedure AddRange(var Ranges: TRanges; First, Size: UInt64);
 var
   Range: TRange;
-  Place: Integer;
 begin
   Range.First := First;
   Range.Limit := First + Size;
-  Place := Length(Ranges);
-  while (Place > 0) and (Ranges[Place - 1].First > First) do
-    Dec(Place);
-  Insert(Range, Ranges, Place);
+  Insert(Range, Ranges, Length(Ranges));
 end;
 
 // Adds the pages of OsTakePages: tables of samples, of growing blocks, of calls.
@@ -63,6 +59,11 @@ begin
   end;
 end;
 
+function ByAddress(constref Left, Right: TRange): Integer;
+begin
+  Result := CompareValue(Left.First, Right.First);
+end;
+
 // Returns LaneMM's memory, by address. Its records hold addresses of blocks, too: those that it carved
 // or freed last.
 function OwnRanges(Image: THeapImage): TRanges;
@@ -80,20 +81,39 @@ begin
   for Index := 0 to High(Image.Heaps) do
     AddRange(Result, Image.Heaps[Index].Address, SizeOf(THeap));
   AddTaken(Image, Result);
+  TArrayHelper<TRange>.Sort(Result, TComparer<TRange>.Construct(ByAddress));
+end;
+
+// Returns the index of the first range that ends behind Address.
+function IndexBehind(const Ranges: TRanges; Address: UInt64): Integer;
+var
+  Limit, Middle: Integer;
+begin
+  Result := 0;
+  Limit := Length(Ranges);
+  while Result < Limit do
+  begin
+    Middle := (Result + Limit) div 2;
+    if Ranges[Middle].Limit <= Address then
+      Result := Middle + 1
+    else
+      Limit := Middle;
+  end;
 end;
 
 // Adds what is in none of Own of the memory from First up to Limit.
 procedure AddOutside(var Ranges: TRanges; const Own: TRanges; First, Limit: UInt64);
 var
-  Range: TRange;
+  Index: Integer;
 begin
-  for Range in Own do
-    if (First < Range.Limit) and (Range.First < Limit) then
-    begin
-      if First < Range.First then
-        AddRange(Ranges, First, Range.First - First);
-      First := Range.Limit;
-    end;
+  Index := IndexBehind(Own, First);
+  while (Index < Length(Own)) and (Own[Index].First < Limit) do
+  begin
+    if First < Own[Index].First then
+      AddRange(Ranges, First, Own[Index].First - First);
+    First := Max(First, Own[Index].Limit);
+    Inc(Index);
+  end;
   if First < Limit then
     AddRange(Ranges, First, Limit - First);
 end;
