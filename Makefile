@@ -277,7 +277,7 @@ lib: ## liblanemm.so and liblanemm.a, the same manager as malloc for any program
 	@sh tools/need.sh fpc gcc
 	@sh lib/build.sh
 	$(SAY) 'built: build/lib/liblanemm.so, build/lib/liblanemm.a'
-	$(SAY) 'run a program on it: LD_PRELOAD=$(CURDIR)/build/lib/liblanemm.so PROGRAM'
+	$(SAY) 'run a program on it: LD_PRELOAD=$(if $(word 2,$(CURDIR)),,$(CURDIR)/)build/lib/liblanemm.so PROGRAM'
 	$(SAY) 'link one with it: make install PREFIX=$$HOME/.local; docs/start-any-program.md has the options'
 
 lanemm: build/lanemm ## the tool that looks at running programs: build/lanemm

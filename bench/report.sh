@@ -21,6 +21,7 @@ page=benchmarks
 [ "$suite" = full ] || page=benchmarks-$suite
 out=build/bench
 data=$out/charts/$suite
+[ -s "bench/results/$result.csv" ] || { echo "report.sh: there is no bench/results/$result.csv" >&2; exit 2; }
 mkdir -p "$out/units" "$data" "docs/$page"
 
 # fill FILE WORD: puts $out/WORD.md between the two lines of FILE that name this script, the suite and the word

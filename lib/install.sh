@@ -88,6 +88,7 @@ install_all() {
   echo "run a program on it: LD_PRELOAD=$libdir/$soname PROGRAM"
   case $prefix in
     /usr | /usr/local) echo 'link one with it, after ldconfig as root: cc PROGRAM.c -llanemm' ;;
+    *' '*) echo "link one with it: cc PROGRAM.c '-L$libdir' '-Wl,-rpath,$libdir' -llanemm" ;;
     *) echo "link one with it: cc PROGRAM.c -L$libdir -Wl,-rpath,$libdir -llanemm" ;;
   esac
 }

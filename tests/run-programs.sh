@@ -436,4 +436,8 @@ if [ -z "${SHORT-}" ] && built stress/Stress.lpr -dLANEMM_CHECKED -g -gl -Xs-; t
 fi
 
 progress ''
+case $wanted:$passed:$failed in
+  '  ':*) ;;
+  *:0:0) fail "there is no program of these names:$wanted" ;;
+esac
 sum

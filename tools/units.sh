@@ -16,4 +16,8 @@ mkdir -p "$units"
 for unit in src/LaneMM.pas src/LaneMMLean.pas lib/LaneMM.Demangle.pas; do
   "$fpc" -l- -v0 -vew -vm4082,6018 -O3 -Cg -Fusrc '-Fusrc/*' -Fulib "$@" -FU"$units" "$unit"
 done
-echo "fpc -FaLaneMM -Fu$(pwd)/$units PROGRAM"
+path=-Fu$(pwd)/$units
+case $path in
+  *' '*) path="'$path'" ;;
+esac
+echo "fpc -FaLaneMM $path PROGRAM"

@@ -46,6 +46,9 @@ if [ $# -eq 0 ]; then
     set -- "$@" "$(basename "$file" .sh)"
   done
 fi
+for target in "$@"; do
+  [ -e "tests/matrix/targets/$target.sh" ] || { echo "run.sh: there is no target '$target'" >&2; exit 2; }
+done
 . tests/lib.sh
 results=build/matrix/results-$kind
 mkdir -p "$results"

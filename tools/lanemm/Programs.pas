@@ -37,6 +37,9 @@ function ReadProgram(const Path: string): TProgram;
 function OwnEnvironment: TStringList;
 /// Puts First before the value of a variable, with Separator between.
 procedure SetBefore(Variables: TStrings; const Name, First, Separator: string);
+/// Returns the absolute path of a library for LD_PRELOAD. Fails where it has a character that separates paths
+/// there: a program would run without the library.
+function Preloadable(const Path: string): string;
 /// Replaces this process by the program; returns only when the system refuses.
 procedure Execute(const Path: string; Arguments, Variables: TStrings);
 
@@ -78,6 +81,14 @@ begin
   Result := ExtractFilePath(ExpandFileName(Result));
 end;
 
+function Preloadable(const Path: string): string;
+begin
+  Result := ExpandFileName(Path);
+  if LastDelimiter(' :', Result) > 0 then
+    raise ETool.Create(ecFailed, 'the dynamic linker cannot preload %s, as a space or a colon ends a path there:'
+      + ' name a link to it elsewhere, by --with or the variable LIBLANEMM', [Result]);
+end;
+
 function LibraryPath: string;
 const
   OwnFolders: array[0..1] of string = ('lib/', '../lib/');
@@ -88,13 +99,10 @@ begin
   if (Result <> '') and not FileExists(Result) then
     raise ETool.Create(ecFailed, 'there is no file %s, which the variable LIBLANEMM names', [Result]);
   if Result <> '' then
-    Exit(ExpandFileName(Result));
+    Exit(Preloadable(Result));
   for Folder in OwnFolders do
-  begin
-    Result := ExpandFileName(OwnFolder + Folder + LibraryName);
-    if FileExists(Result) then
-      Exit;
-  end;
+    if FileExists(OwnFolder + Folder + LibraryName) then
+      Exit(Preloadable(OwnFolder + Folder + LibraryName));
   Result := FindLibrary(LibraryName + ':' + LibraryName + '.1');
   if Result = '' then
     raise ETool.Create(ecFailed, LibraryName + ' is not installed: `make install`, or name it in the'

@@ -136,7 +136,7 @@ begin
     if (Place < 2) or not FileExists(Copy(Value, Place + 1)) then
       raise ETool.Create(ecUsage, '--with needs a name and the file of a library, as'
         + ' mi=/opt/libmimalloc.so, not `%s`', [Value]);
-    Add(Copy(Value, 1, Place - 1), ExpandFileName(Copy(Value, Place + 1)), '');
+    Add(Copy(Value, 1, Place - 1), Preloadable(Copy(Value, Place + 1)), '');
   end;
 end;
 
