@@ -144,7 +144,7 @@ function LaneMM_DebugGetMem(Size: NativeUInt): Pointer;
 /// Allocates one debug block of zeros, as LaneMM_DebugGetMem.
 function LaneMM_DebugAllocMem(Size: NativeUInt): Pointer;
 /// Moves the contents of P, a block of any kind or nil, to a new debug block of Size bytes, always;
-/// frees P if Size is 0. Returns P. Any thread.
+/// frees P if Size is 0. Returns P. Without memory it fails like ReallocMem. Any thread.
 function LaneMM_DebugReallocMem(var P: Pointer; Size: NativeUInt): Pointer;
 /// Returns the allocation number of the last debug block that the calling thread allocated; 0 if
 /// none. Numbers rise within a thread.

@@ -39,7 +39,7 @@ type
     procedure ReallocMemOfNilToZeroIsNil;
     procedure ReallocMemReturnsThePointer;
     procedure FailedReallocMemKeepsTheBlock;
-    procedure FailedReallocMemKeepsTheBlockWhereNilIsWanted;
+    procedure FailedReallocMemFreesTheBlockWhereNilIsWanted;
     procedure MemSizeOfNilIsZero;
     procedure FreedBlockComesBackAsItWas;
     procedure FpcHeapStatusIsExactForTheWholeProcess;
@@ -314,10 +314,7 @@ begin
   Used := UsedBytes;
   for TooMuch in ImpossibleSizes do
   begin
-    if ReturnNilIfGrowHeapFails then
-      AssertTrue('result', Manager.ReallocMem(P, TooMuch) = nil)
-    else
-      Same(OutOfMemory, ErrorOfRealloc(P, TooMuch), 'error');
+    Same(OutOfMemory, ErrorOfRealloc(P, TooMuch), 'error');
     AssertTrue('pointer', P = Old);
     AssertTrue('contents', HasPattern(P, Size, 1));
   end;
@@ -333,17 +330,25 @@ begin
     FailedResizeKeeps(Size);
 end;
 
-procedure TLaneMMTests.FailedReallocMemKeepsTheBlockWhereNilIsWanted;
+procedure TLaneMMTests.FailedReallocMemFreesTheBlockWhereNilIsWanted;
 var
-  Size: NativeUInt;
+  P: Pointer;
+  Size, TooMuch, Used: NativeUInt;
 begin
+  Used := UsedBytes;
   ReturnNilIfGrowHeapFails := True;
   try
     for Size in SampleSizes do
-      FailedResizeKeeps(Size);
+      for TooMuch in ImpossibleSizes do
+      begin
+        P := Manager.GetMem(Size);
+        AssertTrue('result', Manager.ReallocMem(P, TooMuch) = nil);
+        AssertTrue('pointer', P = nil);
+      end;
   finally
     ReturnNilIfGrowHeapFails := False;
   end;
+  Same(Used, UsedBytes, 'bytes in use');
 end;
 
 procedure TLaneMMTests.MemSizeOfNilIsZero;

@@ -274,6 +274,12 @@ if built programs/Lean.lpr -O3; then
   rm "$out/Lean.lanemm"
 fi
 
+if built programs/Refused.lpr -O3; then
+  for settings in '' debug debug,guard=pages hard erase=free hard,erase=free leaks,stacks profile growth; do
+    run 0 "Refused ($settings)" env "LANEMM=$settings" $start "$out/Refused"
+  done
+fi
+
 program 0 LimitedData
 if built programs/LimitedMemory.lpr -O3; then
   run 0 'LimitedMemory (300 MB)' env MALLOC_ARENA_MAX=1 \

@@ -16,7 +16,7 @@ function AlignedGetWatched(P: Pointer; Alignment, Size: NativeUInt): Pointer;
 /// zeros. Nil, and a line on stderr, for another alignment, or while LaneMM is not installed.
 function AlignedNew(Size, Alignment: NativeUInt; IsZero: Boolean): Pointer;
 /// Resizes P, a block or nil, which may move, to such a block; frees it if Size is 0. Returns P;
-/// nil, and P unchanged, likewise.
+/// nil, and P unchanged, likewise. Without memory it fails like ReallocMem.
 function AlignedResize(var P: Pointer; Size, Alignment: NativeUInt): Pointer;
 /// Begins to align all blocks of the process to Alignment. False, and a line, for another one than
 /// 16, 32 and 64.
@@ -138,12 +138,15 @@ begin
   Result := NativeUInt(P) and NativeUInt(Alignment - 1) = 0;
 end;
 
-// Moves P to a block with the alignment; nil, and P unchanged, without memory.
+// Moves P to a block with the alignment. Without memory it fails like ReallocMem.
 function MoveAligned(var P: Pointer; UsableSize, Size, Alignment: NativeUInt): Pointer;
 begin
   Result := AlignedGetWatched(P, Alignment, Size);
   if Result = nil then
+  begin
+    ReallocMem(P, 0);
     Exit;
+  end;
   if UsableSize > Size then
     UsableSize := Size;
   EraseCopy(P, Result, UsableSize);
@@ -170,6 +173,8 @@ begin
       or (Size > MaxClassSize) and (Alignment <= SliceSize)) then
     begin
       ReallocMem(P, Size);
+      if P = nil then
+        Exit(nil);
       UsableSize := BlockUsableSize(P);
       if UsableSize < Size then
         Exit(nil);

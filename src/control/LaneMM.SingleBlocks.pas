@@ -61,7 +61,10 @@ begin
     OldSize := BlockUsableSize(P);
   Result := SingleGet(Size);
   if Result = nil then
+  begin
+    ReallocMem(P, 0);
     Exit;
+  end;
   if OldSize > Size then
     OldSize := Size;
   if OldSize > 0 then

@@ -18,9 +18,17 @@ interface
 uses
   LaneMM.Layout, LaneMM.Types;
 
+type
+  /// FreeMem, or a routine of the same form.
+  TFreeBlock = function(P: Pointer): TSize;
+
 /// Resizes P, which may move; keeps the contents up to the smaller of the usable size and Size.
-/// P nil allocates, Size 0 frees. Returns P; nil, and P unchanged, without memory.
+/// P nil allocates, Size 0 frees. Returns P; nil without memory, see BlockResizeDone.
 function BlockRealloc(var P: Pointer; Size: TSize): Pointer;
+/// Ends a resize of P: sets it to Target, and returns that. Without memory Target is nil, and P is
+/// freed by FreeBlock, as by Free Pascal's heap with ReturnNilIfGrowHeapFails: callers look at P,
+/// not at the result. The C library keeps it.
+function BlockResizeDone(var P: Pointer; Target: Pointer; FreeBlock: TFreeBlock): Pointer;
 /// Resizes a large block, in place where it can. Returns its address; nil, and nothing changed,
 /// without memory.
 function ResizeLarge(Span: PSpan; Size: NativeUInt): Pointer;
@@ -335,6 +343,16 @@ begin
   Result := P;
 end;
 
+function BlockResizeDone(var P: Pointer; Target: Pointer; FreeBlock: TFreeBlock): Pointer;
+begin
+  Result := Target;
+  if (Target = nil) and ((P = nil) or Process.IsMalloc) then
+    Exit;
+  if Target = nil then
+    FreeBlock(P);
+  P := Target;
+end;
+
 function BlockRealloc(var P: Pointer; Size: TSize): Pointer;
 var
   Span: PSpan;
@@ -351,7 +369,9 @@ begin
   else
     Result := Resize(Heap, Span, P, Size);
   if Result <> nil then
-    P := Result;
+    P := Result
+  else
+    BlockResizeDone(P, nil, BlockFree);
 end;
 
 {$ifdef LANEMM_ASM}

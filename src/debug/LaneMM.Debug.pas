@@ -58,11 +58,12 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsFiles, LaneMM.Rtl, LaneMM.Errors,
-  LaneMM.Lock, LaneMM.Purge, LaneMM.Limits, LaneMM.Aligned, LaneMM.Messages, LaneMM.ReportState,
-  LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.Erase, LaneMM.AllocationLog,
-  LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck, LaneMM.DebugRecords,
-  LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults, LaneMM.FreedObjects,
-  LaneMM.Groups, LaneMM.GuardPages, LaneMM.Mismatches, LaneMM.Patterns, LaneMM.Quarantine;
+  LaneMM.Lock, LaneMM.Purge, LaneMM.Limits, LaneMM.Aligned, LaneMM.Resize, LaneMM.Messages,
+  LaneMM.ReportState, LaneMM.SettingsState, LaneMM.BacktraceTable, LaneMM.Erase,
+  LaneMM.AllocationLog, LaneMM.BlockNotes, LaneMM.DebugBlocks, LaneMM.DebugCheck,
+  LaneMM.DebugRecords, LaneMM.DebugReport, LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Faults,
+  LaneMM.FreedObjects, LaneMM.Groups, LaneMM.GuardPages, LaneMM.Mismatches, LaneMM.Patterns,
+  LaneMM.Quarantine;
 
 const
   // The spare capacity of a block that grows and has to move, a share of its size.
@@ -705,7 +706,7 @@ begin
     Exit(P);
   end;
   if (Size <> 0) and DebugSlotFind(P, Place) then
-    Exit(ResizeAt(P, Place, Size, NativeUInt(get_frame)));
+    Exit(BlockResizeDone(P, ResizeAt(P, Place, Size, NativeUInt(get_frame)), DebugFree));
   Before := P;
   Result := EraseRealloc(P, Size);
   if Result <> nil then

@@ -494,7 +494,7 @@ end;
 
 // Resizes a pointer that is no marked block in use: a debug block, which moves, one of another
 // manager, or one that was reported.
-function ResizeOther(P: Pointer; Size: NativeUInt): Pointer;
+function ResizeOther(var P: Pointer; Size: NativeUInt): Pointer;
 begin
   if (BlockSpanExact(P) = nil) and BlockIsOurs(P) then
   begin
@@ -530,8 +530,7 @@ begin
     Result := ResizeOther(P, Size)
   else
     Result := ResizeMarked(P, Block, Size);
-  if Result <> nil then
-    P := Result;
+  BlockResizeDone(P, Result, HardFree);
 end;
 
 function HardMemSize(P: Pointer): TSize;

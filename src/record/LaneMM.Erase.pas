@@ -142,7 +142,7 @@ begin
   if (Result = nil) and (Size < OldSize) then
     Result := P;
   if (Result = nil) or (Result = P) then
-    Exit;
+    Exit(BlockResizeDone(P, Result, EraseFree));
   if OldSize > Size then
     OldSize := Size;
   EraseCopy(P, Result, OldSize);

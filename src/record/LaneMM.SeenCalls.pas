@@ -107,12 +107,16 @@ begin
   if Before = nil then
     SeeNew(rkNew, P, Size, 0)
   else if (Size <> 0) and (Result = nil) then
-    RecordCall(rkMoved, Before, 0, 0)
+  begin
+    RecordCall(rkMoved, Before, 0, 0);
+    if P = nil then
+      RecordCall(rkFree, Before, 0, 0);
+  end
   else if Size <> 0 then
     RecordCall(rkMoved, Result, Size, 0);
   if not IsCounted then
     Exit;
-  if Size = 0 then
+  if P = nil then
     CountCall(ceFree, nil, 0, -Usable)
   else if Result <> nil then
     CountCall(ceResize, nil, Size, NativeInt(Calls.MemSize(P)) - Usable);
