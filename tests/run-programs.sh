@@ -274,6 +274,11 @@ if built programs/Lean.lpr -O3; then
   rm "$out/Lean.lanemm"
 fi
 
+if built programs/Appending.lpr -O3; then
+  for settings in '' debug hard hard,erase=free hard,guard=sample:64M erase=free; do
+    run 0 "Appending ($settings)" env "LANEMM=$settings" $start "$out/Appending"
+  done
+fi
 if built programs/Refused.lpr -O3; then
   for settings in '' debug debug,guard=pages hard erase=free hard,erase=free leaks,stacks profile growth; do
     run 0 "Refused ($settings)" env "LANEMM=$settings" $start "$out/Refused"

@@ -462,7 +462,8 @@ var
   Wanted: NativeUInt;
 begin
   Wanted := Size;
-  if Size > Block.Size then
+  // A block of a larger class may have room for more than it may keep.
+  if WithEnd(Size) > Block.Usable then
     Wanted := BlockGrownSize(Block.Usable - EndBytes, Size);
   Result := CopyOf(Block.P, Block.Size, Size, Wanted);
   if (Result <> nil) and (Result <> Block.P) then
