@@ -13,7 +13,7 @@
 # LANEMM_VALUE names what is compared: alloc_space, all that is allocated, by default; peak_space;
 # inuse_space, what is there at the end. LANEMM_EACH=1: each call stack keeps the limit, too.
 #
-# Exit code: that of the program if it fails; 8 for too much growth; 1 for other errors.
+# Exit code: that of the program if it fails; 8 for too much growth; 1 or 2 for other errors.
 set -eu
 
 case ${3-} in

@@ -267,6 +267,7 @@ var
   Mailbox: TMailbox;
   Kind, Format: string;
 begin
+  Arguments.Word(0, 'PID'); // of two that are missing it is the one to name
   Kind := Arguments.Word(1, 'KIND');
   Format := FormatOf(Arguments, Kind);
   if Kind = LeaksKind then
