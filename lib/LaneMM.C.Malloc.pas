@@ -82,7 +82,7 @@ begin
 end;
 
 function Malloc(Size: NativeUInt): Pointer; assembler; nostackframe;
-  [public, alias: 'malloc', alias: 'lanemm_malloc', alias: '__libc_malloc', alias: 'tc_malloc',
+  [public, alias: 'malloc', alias: 'lanemm_malloc', alias: '__libc_malloc',
   alias: 'tc_malloc_skip_new_handler'];
 asm
   cmp rdi, [rip + Process.DirectSize] // before the start fs may not be set up

@@ -1,7 +1,7 @@
 /// The extended interface of gperftools' tcmalloc: programs that were linked with it find it here.
-/// Its names for malloc and its relatives, and for the operators, are with those.
+/// Its names for malloc's relatives, and for the operators, are with those.
 //
-// Owns:       nothing.
+// Owns:       HasBegun.
 // Callers:    any thread; the sums are exact while no other thread allocates or frees.
 // Source:     gperftools 2.10, tcmalloc.h and malloc_extension_c.h.
 unit LaneMM.C.Tcmalloc;
@@ -14,7 +14,32 @@ implementation
 
 uses
   LaneMM.Arena, LaneMM.Purge, LaneMM.Stats, LaneMM.Text, LaneMM.Version, LaneMM.C.Malloc,
-  LaneMM.C.Jemalloc, LaneMM.C.Start;
+  LaneMM.C.Jemalloc, LaneMM.C.Modules, LaneMM.C.Start;
+
+var
+  // racy    whether tcmalloc has been begun; two threads at once begin it twice
+  HasBegun: Boolean;
+
+// Begins tcmalloc where the process has it, too: from gperftools 2.16 on it begins in its own
+// tc_malloc, and its library calls this one instead, again and again until it has begun.
+procedure TcBegin;
+var
+  OwnMalloc: function(Size: NativeUInt): Pointer; cdecl;
+  OwnFree: procedure(P: Pointer); cdecl;
+begin
+  HasBegun := True; // before: it may call the one here
+  @OwnMalloc := ModulesFind('tc_malloc');
+  @OwnFree := ModulesFind('tc_free');
+  if (@OwnMalloc <> nil) and (@OwnFree <> nil) then
+    OwnFree(OwnMalloc(1));
+end;
+
+function TcMalloc(Size: NativeUInt): Pointer; cdecl; [public, alias: 'tc_malloc'];
+begin
+  if not HasBegun then
+    TcBegin;
+  Result := Malloc(Size);
+end;
 
 function TcVersion(Major, Minor: PLongInt; Patch: PPAnsiChar): PAnsiChar; cdecl;
   [public, alias: 'tc_version'];

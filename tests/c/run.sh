@@ -90,9 +90,10 @@ build() {
   for program in status pressure regions checkpoints counts extended interrupted; do
     compile_linked "$program" "$program.c"
   done
-  for library in plugin keyed clock; do
+  for library in plugin keyed clock begins; do
     compile "$library.so" "$library.c" -fPIC -shared
   done
+  compile begun begun.c "-L$out" -l:begins.so "-Wl,-rpath,$root/$out"
   compile_linked bound_plugin.so plugin.c -fPIC -shared
   compile_linked pmr pmr.cc
   compile pmr-weak pmr.cc -DWEAK -fPIE -pie
@@ -313,6 +314,7 @@ run pressure linked "$out/pressure" "$root/$out/group"
 run pressure rested env LANEMM=background "$out/pressure" "$root/$out/group"
 run plugins leaks env "$preload" \
   "LANEMM=leaks,leaks:exit=9,log=$root/$out/plugins.log" "$out/plugins" "$root/$out/plugin.so"
+run begun release env "$preload" "$out/begun"
 run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 40
 run foreign without-a-key "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 2000
 run spaces release env "$preload" "$out/spaces" "$root/$out/keyed.so"
