@@ -54,11 +54,12 @@ procedure SnapshotFree(Snapshot: PSnapshot);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.OsFiles, LaneMM.Rtl, LaneMM.Lock,
-  LaneMM.Stats, LaneMM.ReportState, LaneMM.Events, LaneMM.LogFile, LaneMM.Messages,
-  LaneMM.ReportHead, LaneMM.SettingsState, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites,
-  LaneMM.Samples, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.LeaksState, LaneMM.LeakFiles,
-  LaneMM.LeakText, LaneMM.MostUsed, LaneMM.Pause, LaneMM.Roots, LaneMM.Suppressions;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.OsFiles, LaneMM.OsProcess,
+  LaneMM.Rtl, LaneMM.Lock, LaneMM.Stats, LaneMM.ReportState, LaneMM.Events, LaneMM.LogFile,
+  LaneMM.Messages, LaneMM.ReportHead, LaneMM.SettingsState, LaneMM.Modules, LaneMM.ObserveState,
+  LaneMM.CallSites, LaneMM.Samples, LaneMM.DebugThreads, LaneMM.GuardPages, LaneMM.LeaksState,
+  LaneMM.LeakFiles, LaneMM.LeakText, LaneMM.MostUsed, LaneMM.Pause, LaneMM.Roots,
+  LaneMM.Suppressions;
 
 procedure LeaksSayNoMemory;
 begin
@@ -209,6 +210,14 @@ begin
   FetchAdd(Sample.Site^.LeakedBytes, Sample.Bytes);
 end;
 
+// Linux: without /proc no thread is known, and no stack.
+procedure SayUnreadStacks;
+begin
+  if OsThreadCount = 0 then
+    ReportSayLine('/proc cannot be read here, and so no stack: blocks that only stacks hold are'
+      + ' reported as leaks, too');
+end;
+
 procedure FindLeaks(out List: TLeakList; Frame: NativeUInt);
 var
   Snapshot: TSnapshot;
@@ -241,6 +250,8 @@ begin
       Observe.HasLeaks := True;
     end;
     LeakListOpen(List, Snapshot, ltLeaks);
+    if List.Blocks <> 0 then
+      SayUnreadStacks;
   end
   else
     LeakListOpenUnknown(List, Snapshot, ltLeaks);

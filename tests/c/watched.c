@@ -2,7 +2,8 @@
  * are kept, each in a routine of its own. For watched.sh.
  *
  *   watched [configure | signal N | wait | damage | before | aligned | below | beyond | stale | zeroed |
- *           filled | twice | lose | counted | realigned | handler | threads | fork | child HOW]
+ *           filled | twice | lose | counted | realigned | handler | bare FOLDER |
+ *           threads | fork | child HOW]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
  * wait: waits to be ended. damage: writes behind a block. before: writes 32 bytes before one.
@@ -14,7 +15,7 @@
  * lose: loses a list, and keeps blocks in all other ways. counted: loses a block that looks as a dynamic
  * array of Pascal does. realigned: loses blocks below a routine that
  * aligns its stack, called by two others in turn. handler: loses a block in the handler of a signal that
- * the first instruction of a routine raises. threads: ends while threads run that no
+ * the first instruction of a routine raises. bare: loses a list in a root without /proc. threads: ends while threads run that no
  * signal reaches, and others have ended. fork: a child lets blocks grow in a routine
  * of its own. child: loses a list, starts a child, by `fork` one that ends at once, by `free` one that
  * frees blocks of its own, by `lose` one that loses some, by `_exit`, `exec`, `vfork`, `spawn` and
@@ -382,6 +383,11 @@ int main(int count, char **arguments) {
     lose_counted();
   for (int i = 0; strcmp(mode, "realigned") == 0 && i < 100; i++)
     check_passed += i % 2 ? lose_first(16) == 9 : lose_second(16) == 9;
+  if (strcmp(mode, "bare") == 0) {
+    lose_list();
+    if (chroot(arguments[2]) != 0)
+      return 8;
+  }
   if (strcmp(mode, "handler") == 0)
     lose_in_handler();
   if (strcmp(mode, "threads") == 0)

@@ -326,6 +326,13 @@ follows_wandering() {
   [ "$(wc -l < expected)" -eq 120 ] && diff expected found
 }
 
+# Only root may change the root.
+says_that_stacks_are_unread() {
+  [ "$(id -u)" != 0 ] || { watch leaks,log=logs bare "$PWD/logs" \
+    && grep -q '^LaneMM: /proc cannot be read here, and so no stack: ' err \
+    && watch leaks,log=logs lose && ! grep -q '/proc' err; }
+}
+
 # The routine that a signal interrupted at its first instruction, and its caller.
 unwinds_handlers() {
   watch leaks,stacks,log=logs handler && has ' lose_one  watched.c:' && has ' fault_at_once  ' \
@@ -546,6 +553,7 @@ promise 'backtraces pass through routines that align their stacks' follows_reali
 promise 'also those of stacks alone' follows_realigned_stacks stacks 40 2,000
 promise 'and through handlers to the routine that a signal interrupted' unwinds_handlers
 promise 'limit:report says once at a limit, and without memory, what holds it' says_what_holds_memory
+promise 'without /proc leaks says that no stack was read' says_that_stacks_are_unread
 promise 'leaks says in one line that nothing is lost, with quiet nothing' finds_no_leaks
 promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads ''
 promise 'also with the stacks of debug mode' finds_no_leaks_of_threads ,debug
