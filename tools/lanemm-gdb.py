@@ -342,9 +342,9 @@ NOT_PERMITTED = 5  # exit code of lanemm
 
 
 def tool():
-    """The path of lanemm: beside this file's prefix, or where a shell finds it."""
-    beside = os.path.join(FOLDER, '../../bin/lanemm')
-    found = beside if os.access(beside, os.X_OK) else shutil.which('lanemm')
+    """The path of lanemm: beside this file's prefix, where a shell finds it, or in this file's repository."""
+    beside, built = os.path.join(FOLDER, '../../bin/lanemm'), os.path.join(FOLDER, '../build/lanemm')
+    found = shutil.which(beside) or shutil.which('lanemm') or shutil.which(built)
     if not found:
         raise gdb.GdbError('the tool lanemm is not installed: `make install`, or the package lanemm-tools')
     return found

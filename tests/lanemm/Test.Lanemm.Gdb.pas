@@ -172,7 +172,9 @@ procedure TGdbTests.WithoutTheToolPrintersWork;
 var
   Text: string;
 begin
-  Text := AtStop('PATH=/usr/bin:/bin', 'Shown2', ['output List', 'lanemm at List']);
+  Text := AtStop('PATH=/usr/bin:/bin', 'Shown2', ['lanemm at List', 'python FOLDER = "/none"',
+    'output List', 'lanemm at List']);
+  Has('contents: Classes.TStringList', Text); // by that of the repository
   Has('TStringList at 0x', Text);
   Has('the tool lanemm is not installed: `make install`', Text);
 end;
