@@ -47,8 +47,9 @@ procedure GroupAddName(var Text: TText; Group: Cardinal);
 function GroupName(Group: Cardinal): PAnsiChar;
 /// Returns the group of a block of any kind: of a region's block that of the region.
 function GroupOfBlock(const Block: TBlockInfo): Cardinal;
-/// Returns a number that the regions of one name share; of another group its own.
-function GroupKey(Group: Cardinal): NativeUInt;
+/// Returns a number that the regions of one name share; of another group its own. Group is that of
+/// Block. Searches for no region, unless that is a debug block.
+function GroupKey(const Block: TBlockInfo; Group: Cardinal): NativeUInt;
 /// Adds the name of a region, or its number where that is no longer known.
 procedure GroupAddRegion(var Text: TText; Group: Cardinal);
 /// Sums up the blocks of a group.
@@ -265,16 +266,8 @@ begin
     Result := RegionGroups + Region^.Data.Number;
 end;
 
-function GroupKey(Group: Cardinal): NativeUInt;
-var
-  Name: PAnsiChar;
+function KeyOfName(Name: PAnsiChar): NativeUInt;
 begin
-  Result := Group;
-  if Group < RegionGroups then
-    Exit;
-  Name := GroupName(Group);
-  if Name = nil then
-    Exit;
   Result := 0;
   while Name^ <> #0 do
   begin
@@ -282,6 +275,25 @@ begin
     Inc(Name);
   end;
   Result := Result or RegionGroups;
+end;
+
+function GroupKey(const Block: TBlockInfo; Group: Cardinal): NativeUInt;
+var
+  Region: PHeap;
+  Name: PAnsiChar;
+begin
+  Result := Group;
+  if Group < RegionGroups then
+    Exit;
+  Region := nil;
+  if Block.Group = 0 then
+    Region := RegionOfBlock(Block.Address);
+  if (Region <> nil) and (RegionGroups + Region^.Data.Number = Group) then
+    Name := @Region^.Data.Name
+  else
+    Name := GroupName(Group);
+  if Name <> nil then
+    Result := KeyOfName(Name);
 end;
 
 // ---------------------------------------------------------------------------- totals

@@ -457,14 +457,14 @@ begin
   Inc(Group^.ExampleCount);
 end;
 
-// Returns the total of an allocation group other than 0. Blocks that follow each other are mostly
-// of one group.
-function TotalOf(var Snapshot: TSnapshot; Group: Cardinal): PTotal;
+// Returns the total of an allocation group other than 0, that of Block. Blocks that follow each
+// other are mostly of one group.
+function TotalOf(var Snapshot: TSnapshot; const Block: TBlockInfo; Group: Cardinal): PTotal;
 begin
   if Snapshot.LastGroup = Group then
     Exit(Snapshot.LastTotal);
   Snapshot.LastGroup := Group;
-  Snapshot.LastKey := GroupKey(Group);
+  Snapshot.LastKey := GroupKey(Block, Group);
   Result := Snapshot.Totals;
   while (Result < Snapshot.Totals + Snapshot.TotalCount) and (Result^.Key <> Snapshot.LastKey) do
     Inc(Result);
@@ -481,14 +481,15 @@ begin
   Snapshot.LastTotal := Result;
 end;
 
-// Adds blocks to the total of an allocation group; negative numbers subtract them.
-procedure AddTotal(var Snapshot: TSnapshot; Group: Cardinal; Count, Bytes: NativeInt);
+// Adds blocks to the total of an allocation group, that of Block; negative numbers subtract them.
+procedure AddTotal(var Snapshot: TSnapshot; const Block: TBlockInfo; Group: Cardinal; Count,
+  Bytes: NativeInt);
 var
   Total: PTotal;
 begin
   if Group = 0 then
     Exit;
-  Total := TotalOf(Snapshot, Group);
+  Total := TotalOf(Snapshot, Block, Group);
   Inc(Total^.Count, Count);
   Inc(Total^.Bytes, Bytes);
 end;
@@ -502,7 +503,7 @@ begin
   ContentsRead(Block, Contents);
   KeyOf(Contents, Block, Node^.Size, Key);
   Key.Allocation := GroupOfBlock(Block);
-  AddTotal(Snapshot, Key.Allocation, 1, Node^.Size);
+  AddTotal(Snapshot, Block, Key.Allocation, 1, Node^.Size);
   Key.Region := 0;
   if Key.Allocation >= RegionGroups then
     Key.Region := Snapshot.LastKey;
@@ -592,7 +593,7 @@ begin
   Node := Snapshot.Nodes + Index;
   Node^.State := nsSuppressed;
   if WalkFind(Node^.Address, Block) then
-    AddTotal(Snapshot, GroupOfBlock(Block), -1, -NativeInt(Node^.Size));
+    AddTotal(Snapshot, Block, GroupOfBlock(Block), -1, -NativeInt(Node^.Size));
   Dec(Snapshot.Groups[Node^.Group].Count);
   Dec(Snapshot.Groups[Node^.Group].Bytes, Node^.Size);
   Dec(Snapshot.Counts[nsCounted]);

@@ -18,6 +18,7 @@ type
     procedure BlocksThatGoWithTheirRegionReferToNothing;
     procedure WordsOnTheStackAreNoReferences;
     procedure BlockWithManyWordsIsOneReference;
+    procedure KeyOfABlockIsThatOfTheNameOfItsRegion;
     {$ifdef LINUX} procedure WalkWithoutARoutineToCallIsALine; {$endif}
   end;
 
@@ -25,7 +26,7 @@ implementation
 
 uses
   {$ifdef LINUX} BaseUnix, {$endif} SysUtils, testregistry, LaneMM, LaneMM.Types, LaneMM.Hooks, LaneMM.Walk,
-  LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.References;
+  LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.Groups, LaneMM.References;
 
 var
   Visits: Integer;
@@ -206,6 +207,33 @@ begin
   LaneMM_RegionFree(Ending);
   Same(More, Int64(Found.Count - Before), 'blocks that refer to it');
   Same(MostReferences, Found.Shown, 'those that are listed');
+end;
+
+// A report asks for the key of each block: it takes it from the region of the block, without a search
+// through all regions for the one of a number.
+procedure TRegionCallsTests.KeyOfABlockIsThatOfTheNameOfItsRegion;
+const
+  Names: array[0..2] of PAnsiChar = ('one', 'other', 'one');
+var
+  Regions: array[0..2] of TLaneMM_Region;
+  Keys: array[0..2] of NativeUInt;
+  Block: TBlockInfo;
+  P: Pointer;
+  Index: Integer;
+begin
+  for Index := 0 to High(Names) do
+  begin
+    Regions[Index] := LaneMM_RegionCreate(Names[Index], 0);
+    P := LaneMM_RegionGetMem(Regions[Index], 100);
+    Check(WalkFind(P, Block), 'the block');
+    Keys[Index] := GroupKey(Block, GroupOfBlock(Block));
+    Block.Group := GroupOfBlock(Block); // as in a debug block: the region is searched for
+    Check(Keys[Index] = GroupKey(Block, Block.Group), 'the key of its group');
+  end;
+  Check(Keys[0] = Keys[2], 'regions of one name');
+  Check(Keys[0] <> Keys[1], 'regions of two names');
+  for Index := 0 to High(Names) do
+    LaneMM_RegionFree(Regions[Index]);
 end;
 
 {$ifdef LINUX}
