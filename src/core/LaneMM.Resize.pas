@@ -4,9 +4,9 @@
 // Invariants: keeps the contents up to the smaller of the old usable and the requested size; a
 //             block that has to move to grow gets spare bytes to grow into.
 // Callers:    any thread, also before its first allocation and after its thread-end hooks.
-// Errors:     no memory: run-time error 203 (EOutOfMemory), or nil with ReturnNilIfGrowHeapFails;
-//             the block is unchanged. Not a block, or a free one: run-time error 204
-//             (EInvalidPointer), nothing changed.
+// Errors:     no memory: run-time error 203 (EOutOfMemory), the block is unchanged; or, with
+//             ReturnNilIfGrowHeapFails, nil, and the block is freed. Not a block, or a free one:
+//             run-time error 204 (EInvalidPointer), nothing changed.
 // Progress:   waits only in slow paths, for a lock.
 // Source:     semantics: FPC rtl/inc/heap.inc; growth: le Riche, FastMM4.pas, ReallocMem.
 unit LaneMM.Resize;
