@@ -90,7 +90,7 @@ const
   HasWaiters = 1;
 
 // Takes the lock for the thread if it is free.
-function TakeFree(Thread: Cardinal): Boolean;
+function TakeFree(Thread: Cardinal): Boolean; inline;
 begin
   // Acquire: the writes of the last thread that had it. Pairs with Leave.
   Result := (LoadAcquire(Recording.Taker) = 0)
@@ -103,15 +103,13 @@ begin
   Result := LoadAcquire(Recording.Taker) shr 1 = Thread;
 end;
 
-// Takes the lock for the thread: a bounded spin, then it parks, as in LaneMM.Lock. False if the
-// thread has it.
+// TakeFree where the lock was taken: a bounded spin, then the thread parks, as in LaneMM.Lock.
+// False if the thread has it.
 function Take(Thread: Cardinal): Boolean;
 var
   Turn: Cardinal;
   Seen: NativeUInt;
 begin
-  if TakeFree(Thread) then
-    Exit(True);
   if IsOwn(Thread) then
     Exit(False);
   for Turn := 1 to Process.SpinLimit do
@@ -264,6 +262,9 @@ var
 begin
   Result := True;
   Index := 0;
+  // A look first, which costs no locked operation; acquire as in TakeFree.
+  if LoadAcquire(Recorder^.LateCount) = 0 then
+    Exit;
   // A handler that interrupts this loop leaves more; they end with it.
   while Result and not CompareAndSwap(Recorder^.LateCount, Index, 0) do
   begin
@@ -293,7 +294,7 @@ begin
   Call.P := P;
   Call.Size := Size;
   Call.Alignment := Alignment;
-  if Take(Call.Thread) then
+  if TakeFree(Call.Thread) or Take(Call.Thread) then
   begin
     Recorder := PRecorder(LoadAcquire(Recording.Recorder));
     if (Recorder <> nil) and AddAllLate(Recorder) then
