@@ -6,7 +6,7 @@
 /// WORK is `threads`: two threads free each other's blocks; `fork`: a child process allocates, too, and
 /// ends as the parent does; `many`: 100,000 blocks; `ends`: 500 threads, one after another; `raise`: a
 /// resize raises, and its block is freed; `fault`: the handler of a signal that interrupts a resize allocates;
-/// `wait`: waits for a signal.
+/// `before`: a block from before is resized and freed; `wait`: waits for a signal.
 program Recorded;
 
 {$mode delphi}{$H+}
@@ -29,6 +29,7 @@ type
 var
   Blocks: array[0..1, 0..Rounds - 1] of Pointer;
   Made: array[0..1] of LongInt; // blocks so far
+  BlockBefore: Pointer;
 
 procedure TWorker.Execute;
 var
@@ -148,6 +149,12 @@ begin
   FreeMem(Block);
 end;
 
+procedure ResizeBlockBefore;
+begin
+  ReallocMem(BlockBefore, 1000);
+  FreeMem(BlockBefore);
+end;
+
 procedure Work;
 begin
   if ParamStr(1) = 'threads' then
@@ -162,6 +169,8 @@ begin
     RaiseInResize
   else if ParamStr(1) = 'fault' then
     FaultInResize
+  else if ParamStr(1) = 'before' then
+    ResizeBlockBefore
   else
     FpPause;
 end;
@@ -172,6 +181,7 @@ var
 begin
   if ParamStr(1) = 'threads' then
     RunThreads; // from now on they use nothing from before
+  GetMem(BlockBefore, 100);
   if ParamStr(2) <> '' then
     LaneMM_Configure('record=' + ParamStr(2));
   LaneMM_StartCount(True);

@@ -29,6 +29,7 @@ type
     procedure ThreadsThatEndLeaveNothing;
     procedure AResizeThatRaisesLeavesItsBlock;
     procedure AResizeThatIsInterruptedIsRepeated;
+    procedure ABlockFromBeforeIsUnknown;
     procedure AChildProcessIsNotRecorded;
     procedure ARecordingEndsAtItsLimit;
     procedure ASignalEndsARecording;
@@ -115,6 +116,18 @@ begin
   RepeatsWhatWasCounted('fault');
   Same(0, Answer.Int64s['unknownBlocks'], 'unknown blocks');
   Same(1, Answer.Int64s['resizes'], 'resizes');
+end;
+
+// Its resize is an allocation.
+procedure TReplayTests.ABlockFromBeforeIsUnknown;
+begin
+  Shell('rm -f before.lanerec; ./Recorded before before.lanerec');
+  Same(0, ExitStatus, 'exit code');
+  Ask('before.lanerec');
+  Same(1, Answer.Int64s['unknownBlocks'], 'unknown blocks');
+  Same(0, Answer.Int64s['resizes'], 'resizes');
+  Same(Answer.Int64s['allocations'], Answer.Int64s['frees'], 'frees');
+  AssertEquals('failure', '', Item(Answer, 'managers', 'name', 'LaneMM').Strings['failure']);
 end;
 
 procedure TReplayTests.AChildProcessIsNotRecorded;

@@ -349,11 +349,13 @@ end;
 procedure TPlanner.TakeOut(Address: Int64);
 begin
   Caller.MovingFrom := 0;
-  Caller.Moving := NoSlot;
-  if not Slots.TryGetValue(Address, Caller.Moving) then
-    Exit;
-  Caller.MovingFrom := Address;
-  Slots.Remove(Address);
+  if Slots.TryGetValue(Address, Caller.Moving) then
+  begin
+    Caller.MovingFrom := Address;
+    Slots.Remove(Address);
+  end
+  else
+    Caller.Moving := NoSlot; // it is 0 now, which is a slot
 end;
 
 // A resize that raised an exception has no end: the next event of the thread shows that its block stayed.
@@ -400,6 +402,7 @@ begin
   begin
     Each.Left := Each.Turns;
     Each.Moving := NoSlot;
+    Each.MovingFrom := 0;
   end;
   Clear;
   while Reader.Next(Event) do
