@@ -65,6 +65,14 @@ end;
 
 // ---------------------------------------------------------------------------- TPageTests
 
+// Huge pages, which some systems use everywhere, would back what is not touched.
+procedure UseSmallPages(First: Pointer; Bytes: NativeUInt);
+const
+  NoHugePages = 15;
+begin
+  Do_SysCall(syscall_nr_madvise, TSysParam(First), TSysParam(Bytes), NoHugePages);
+end;
+
 procedure TPageTests.SetUp;
 var
   Page: Integer;
@@ -72,6 +80,7 @@ begin
   Memory := fpMmap(nil, MemoryPages * PageBytes, PROT_READ or PROT_WRITE,
     MAP_PRIVATE or MAP_ANONYMOUS, -1, 0);
   Check(Memory <> PByte(-1), 'memory');
+  UseSmallPages(Memory, MemoryPages * PageBytes);
   for Page in TouchedPages do
     FillChar(Memory[Page * PageBytes], PageBytes, Value);
 end;
@@ -222,6 +231,7 @@ begin
     MAP_PRIVATE or MAP_ANONYMOUS or NoReserve, -1, 0);
   if Pointer(Shadow) = MAP_FAILED then
     Ignore('no addresses');
+  UseSmallPages(Shadow, Bytes);
   for Offset in Offsets do
     if Offset < Bytes then
       Shadow[Offset] := Value;
