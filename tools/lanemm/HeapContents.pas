@@ -318,7 +318,7 @@ end;
 type
   THolderFinder = class
     First, Size: UInt64; // the block
-    Pages: TTargetPages; // of blocks
+    Pages: TTargetPages; // of the target; nil: all are read
     Holders: THolders;
     function Holds(Word: UInt64): Boolean; inline;
     procedure Add(Place, Word, Block: UInt64; const Name: string);
@@ -360,8 +360,9 @@ begin
         ContentsName(Block));
     Inc(Index);
     if Index mod Portion = 0 then
-      Index := Max(Index, Int64(Pages.NextTouched(Block.Address + UInt64(Index),
-        Block.Address + Block.Size) - Block.Address) - SizeOf(UInt64) + 1);
+      Index := Max(Index, Int64(Pages.NextTouched((Block.Address + UInt64(Index))
+        and not UInt64(PageBytes - 1), Block.Address + Block.Size) - Block.Address)
+        - SizeOf(UInt64) + 1);
   end;
 end;
 
@@ -370,12 +371,18 @@ const
   Portion = 1 shl 20;
 var
   Bytes: TBytes;
-  Address, Count, Index: UInt64;
+  Address, Next, Count, Index: UInt64;
 begin
   SetLength(Bytes, Portion);
   Address := Region^.First;
   while Address < Region^.Limit do
   begin
+    if Pages <> nil then
+    begin
+      Next := Pages.NextTouched(Address and not UInt64(PageBytes - 1), Region^.Limit);
+      if Next > Address + SizeOf(UInt64) then
+        Address := Next - SizeOf(UInt64) + 1; // a word may begin just before the page
+    end;
     Count := Region^.Limit - Address;
     if Count > Portion then
       Count := Portion;

@@ -50,7 +50,8 @@ type
     /// Returns whether all of Size bytes could be read; those of untouched pages are 0.
     function ReadAll(Address: UInt64; Buffer: Pointer; Size: NativeUInt): Boolean;
     /// Returns the first address from Address, that of a page, up to Limit that may hold anything
-    /// but zeros; Limit if there is none. In time by the pages that were touched.
+    /// but zeros; Limit, rounded up to a page, or the end of the mapping if there is none. From
+    /// Linux 6.7 on its time grows with the pages that were touched, before with all pages.
     function NextTouched(Address, Limit: UInt64): UInt64;
   end;
 
