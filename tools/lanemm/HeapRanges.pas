@@ -64,6 +64,24 @@ begin
   Result := CompareValue(Left.First, Right.First);
 end;
 
+// Joins ranges, which are in the order of address, that overlap: heaps lie in pages of OsTakePages. Then
+// their ends are in that order, too.
+procedure JoinRanges(var Ranges: TRanges);
+var
+  Index, Count: Integer;
+begin
+  Count := 0;
+  for Index := 0 to High(Ranges) do
+    if (Count > 0) and (Ranges[Index].First <= Ranges[Count - 1].Limit) then
+      Ranges[Count - 1].Limit := Max(Ranges[Count - 1].Limit, Ranges[Index].Limit)
+    else
+    begin
+      Ranges[Count] := Ranges[Index];
+      Inc(Count);
+    end;
+  SetLength(Ranges, Count);
+end;
+
 // Returns LaneMM's memory, by address. Its records hold addresses of blocks, too: those that it carved
 // or freed last.
 function OwnRanges(Image: THeapImage): TRanges;
@@ -82,6 +100,7 @@ begin
     AddRange(Result, Image.Heaps[Index].Address, SizeOf(THeap));
   AddTaken(Image, Result);
   TArrayHelper<TRange>.Sort(Result, TComparer<TRange>.Construct(ByAddress));
+  JoinRanges(Result);
 end;
 
 // Returns the index of the first range that ends behind Address.
