@@ -128,7 +128,7 @@ begin
   Result := nil;
   Mapped := fpMmap(nil, Block.Size, PROT_READ or PROT_WRITE, MAP_PRIVATE or MAP_ANONYMOUS, -1, 0);
   if Mapped = MAP_FAILED then
-    Exit;
+    raise EOutOfMemory.Create('no memory for the copy of a block');
   MappedSize := Block.Size;
   if Image.Pages.ReadTouched(Block.Address, Mapped, Block.Size) then
     Result := Mapped;
