@@ -255,6 +255,9 @@ begin
   ReadText(Format('--at %d --holders', [Planted.Number('alpha')]));
   Has(Format('Planted.TBeta at $%x, offset 8', [Planted.Number('beta')]), Printed);
   Has(LowerCase(Format('$%.12x', [Planted.Number('variable')])) + '  variable PLANTED.ALPHAS', Printed);
+  ReadText(Format('--at %d --holders --most=1', [Planted.Number('alpha')]));
+  HasNot('variable PLANTED.ALPHAS', Printed);
+  Has(' more; --most=0 shows all', Printed);
 end;
 
 procedure TStoppedTests.ProcessesAreListed;

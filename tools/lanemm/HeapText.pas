@@ -29,8 +29,8 @@ procedure WriteGroups(const Groups: TContentsGroups; const Title: string; Most: 
 procedure WriteDamage(const Damages: TDamages);
 /// Writes the leaks: Most of those that nothing points to, 0: all, each with what it retains.
 procedure WriteLeaks(const Leaks: TLeaks; Most: Integer);
-/// Writes what lies at Address, and, if asked for, who holds its block.
-procedure WritePlace(Image: THeapImage; Address: UInt64; WithHolders: Boolean);
+/// Writes what lies at Address, and, if asked for, Most of the places that hold its block, 0: all.
+procedure WritePlace(Image: THeapImage; Address: UInt64; WithHolders: Boolean; Most: Integer);
 
 implementation
 
@@ -248,20 +248,24 @@ begin
       + ' `lanemm do PID stacks` for blocks from then on, records it.');
 end;
 
-procedure WriteHolders(Image: THeapImage; const Place: TPlace);
+procedure WriteHolders(Image: THeapImage; const Place: TPlace; Most: Integer);
 var
   Holders: THolders;
   Holder: THolder;
   Line: string;
   Variables: TTargetSymbols;
+  Found: Integer;
 begin
   Holders := FindHolders(Image, Place.Block.Address, Place.Block.Size);
+  Found := Length(Holders);
+  if (Most > 0) and (Found > Most) then
+    SetLength(Holders, Most);
   Variables := TTargetSymbols.Create(Image.Target);
   for Holder in Holders do
     if Holder.Block = 0 then
       Variables.AddVariable(Holder.Address);
   Variables.Resolve;
-  WriteLn(Length(Holders), ' places hold its address:');
+  WriteLn(Found, ' places hold its address:');
   for Holder in Holders do
   begin
     Line := '  ' + HexAddress(Holder.Address) + '  ';
@@ -276,6 +280,8 @@ begin
       Line := Line + Format(', to byte %d', [Holder.Target - Place.Block.Address]);
     WriteLn(Line);
   end;
+  if Found > Length(Holders) then
+    WriteLn(Format('%d more; --most=0 shows all', [Found - Length(Holders)]));
   Variables.Free;
 end;
 
@@ -334,7 +340,7 @@ begin
   Places.Free;
 end;
 
-procedure WritePlace(Image: THeapImage; Address: UInt64; WithHolders: Boolean);
+procedure WritePlace(Image: THeapImage; Address: UInt64; WithHolders: Boolean; Most: Integer);
 const
   States: array[Boolean] of string = ('in use', 'free');
 var
@@ -356,7 +362,7 @@ begin
   WriteOwner(Image, Place);
   WriteOrigin(Image, Place);
   if WithHolders then
-    WriteHolders(Image, Place);
+    WriteHolders(Image, Place, Most);
 end;
 
 end.

@@ -17,7 +17,7 @@ const
   StateOptions = 'json contents damage at: holders most: copy:';
 
   StateHelp = '  --contents   blocks in use by what they hold: classes, strings, arrays'#10
-    + '  --most=N     at most N lines of regions and of contents, 20 by default; 0: all'#10
+    + '  --most=N     at most N regions, contents or holders, 20 by default; 0: all'#10
     + '  --damage     checks all free lists and guards'#10
     + '  --at=ADDRESS what lies at an address: block, contents, size, in use or free, owner'#10
     + '  --holders    with --at: the places that hold an address of that block'#10
@@ -129,7 +129,7 @@ procedure Show(Opened: TOpened; Arguments: TArguments; WithContents, WithDamage:
 begin
   NoteChanges(Opened.Image);
   if Arguments.Has('at') then
-    WritePlace(Opened.Image, AddressOf(Arguments), Arguments.Has('holders'))
+    WritePlace(Opened.Image, AddressOf(Arguments), Arguments.Has('holders'), Arguments.Number('most', 20, 0))
   else if Arguments.Has('json') then
     WriteJson(Opened, WithContents, WithDamage)
   else
