@@ -64,6 +64,8 @@ begin
   AssertEquals('failures', '2', string(Suite.GetAttribute('failures')));
   AssertEquals('name', 'a<b> < main',
     string((Suite.FirstChild as TDOMElement).GetAttribute('name')));
+  HasNot('all'#10, string(Suite.FirstChild.FirstChild.TextContent));
+  Has('all'#10, string(Suite.LastChild.FirstChild.TextContent));
   Document.Free;
   CallWell('diff large.folded small.folded --fail-over=5% --format=junit');
   Has('tests="1" failures="0"', Printed);
