@@ -22,8 +22,8 @@ uses
 /// Creates the file that the setting names, unless it exists, and records from now on; the caller
 /// then applies the entries. False, after a line on stderr, where that cannot be.
 function RecordingStart: Boolean;
-/// Ends the recording, if there is one, also in a signal handler: not where a thread holds its lock
-/// for long.
+/// Ends the recording, if there is one, also in a signal handler: not where that has interrupted a
+/// recorded call, or a thread holds the lock for long.
 procedure RecordingEnd;
 /// In a child process: the recording is that of the parent.
 procedure RecordingForget;
@@ -73,7 +73,7 @@ type
   TRecording = record
     Taker: TAtomicWord;     // the lock, taken after that of LaneMM.Watch: the number of the thread
                             // that has it, times two, plus 1 if others may be parked; 0: none
-    Recorder: TAtomicWord;  // a PRecorder; 0: no recording is on. Changes under the lock
+    Recorder: TAtomicWord;  // a PRecorder; 0: no recording is on. Becomes 0 under the lock
   end;
 
 var
@@ -309,12 +309,14 @@ end;
 
 // ---------------------------------------------------------------------------- start and end
 
-// Makes the path of the setting absolute, with the number of the process for `%p`.
-procedure SetPath(out Path: TPath);
+// Makes the path of the setting absolute, with the number of the process for `%p`, and behind it
+// Turn from 2 on. Returns whether it has that number.
+function SetPath(out Path: TPath; Turn: Cardinal): Boolean;
 var
   Text: TText;
   Sign: PAnsiChar;
 begin
+  Result := False;
   TextOpenAt(Text, @Path, SizeOf(Path));
   Sign := @Settings.RecordPath;
   TextAddFolder(Text, Sign);
@@ -322,6 +324,9 @@ begin
     if TextBegins(Sign, '%p') then
     begin
       TextAddNumber(Text, OsProcessId);
+      if Turn > 1 then
+        TextAddForm(Text, '-%d', Turn);
+      Result := True;
       Inc(Sign, 2);
     end
     else
@@ -329,6 +334,16 @@ begin
       TextAdd(Text, Sign^);
       Inc(Sign);
     end;
+end;
+
+function Exists(const Path: TPath): Boolean;
+var
+  Handle: TOsFile;
+begin
+  Handle := OsFileOpen(@Path);
+  Result := Handle >= 0;
+  if Result then
+    OsFileClose(Handle);
 end;
 
 // Creates the file; false, after a line, where it exists or cannot be written.
@@ -340,10 +355,8 @@ var
   Handle: TOsFile;
   Head: TRecordHead;
 begin
-  Handle := OsFileOpen(@Recorder.Path);
-  if Handle >= 0 then
+  if Exists(Recorder.Path) then
   begin
-    OsFileClose(Handle);
     TextSay(Refused, @Recorder.Path, ' exists; %p in a name is the number of the process');
     Exit(False);
   end;
@@ -359,13 +372,19 @@ begin
 end;
 
 function RecordingStart: Boolean;
+const
+  MostTurns = 1000;
 var
   Recorder: PRecorder;
+  Turn: Cardinal;
 begin
   Recorder := OsTakePages(SizeOf(TRecorder)); // zeros
   if Recorder = nil then
     Exit(False);
-  SetPath(Recorder^.Path);
+  Turn := 1;
+  // A program that the process was before, such as `nice`, may have made a file, too.
+  while SetPath(Recorder^.Path, Turn) and Exists(Recorder^.Path) and (Turn < MostTurns) do
+    Inc(Turn);
   Recorder^.Written := SizeOf(TRecordHead);
   HasRoom(Recorder^);
   Result := CreateFile(Recorder^);

@@ -168,6 +168,9 @@ procedure TReplayTests.TheNumberOfTheProcessStandsForPercentP;
 begin
   Shell('LANEMM=record=by.%p.lanerec ./Recorded fork > /dev/null & wait $!; ls by.$!.lanerec');
   Same(0, ExitStatus, 'exit code');
+  Shell('LD_PRELOAD=../lib/liblanemm.so LANEMM=record=by.%p.lanerec nice sort /dev/null & wait $!;'
+    + ' ls by.$!.lanerec by.$!-2.lanerec');
+  Same(0, ExitStatus, 'exit code behind nice');
   Shell('rm -f by.*.lanerec');
 end;
 
