@@ -173,13 +173,9 @@ begin
       or (Size > MaxClassSize) and (Alignment <= SliceSize)) then
     begin
       ReallocMem(P, Size);
-      if P = nil then
-        Exit(nil);
-      UsableSize := BlockUsableSize(P);
-      if UsableSize < Size then
-        Exit(nil);
-      if IsAligned(P, Alignment) then
+      if IsAligned(P, Alignment) then // nil is, too
         Exit(P);
+      UsableSize := BlockUsableSize(P);
     end;
     Exit(MoveAligned(P, UsableSize, Size, Alignment));
   end;
