@@ -211,7 +211,6 @@ var
   Before: NativeUInt;
 begin
   ReturnNilIfGrowHeapFails := True;
-  Q := GetMem(1000000);
   ProcessTrim;
   for Index := 0 to High(Alignments) do
   begin
@@ -222,11 +221,11 @@ begin
       FillChar(P^, 3000000, 1);
       FreeMem(P);
       AssertTrue('refused', AlignedGet(Alignments[Index], Impossible) = nil);
+      Q := GetMem(1000000); // leaves free memory that a purge would find
       AssertTrue('a resize', ReallocMem(Q, Impossible) = nil);
     end;
     AtMost(Before + Turns div 2, Process.OsCalls[ocPurge], 'purges');
   end;
-  FreeMem(Q);
 end;
 
 procedure TAlignedTests.AlignmentOfAllBlocksHoldsInRegions;
