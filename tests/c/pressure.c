@@ -106,5 +106,10 @@ int main(int count, char **arguments) {
   while (calls < 16 && lanemm_on_pressure(shrink, &cache))
     calls++;
   promise("there are 16 calls at most", calls == 16 && !lanemm_on_pressure(shrink, &cache));
+  lanemm_set_purge_delay_ms(0);
+  clock_t used = clock();
+  time.tv_sec = 1;
+  nanosleep(&time, NULL);
+  promise("a purge delay of 0 takes no processor time", clock() - used < CLOCKS_PER_SEC / 20);
   return counts();
 }
