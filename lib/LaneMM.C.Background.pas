@@ -9,8 +9,8 @@
 //             was not made by libc's fork has none. A library that can be unloaded has none.
 //             The lock is held from before fork until after it: libc runs the handlers of threads
 //             that fork at once in any order.
-// Callers:    BackgroundApply, BackgroundStart: any thread that may wait for a fork. BackgroundNotify:
-//             any thread. BackgroundEnd: one thread. The fork handlers: libc.
+// Callers:    BackgroundApply, BackgroundStart: any thread that may wait for a fork. BackgroundEnd:
+//             one thread. BackgroundNotify: any thread. The fork handlers: libc.
 // Progress:   a fork waits for the thread, 100 ms at most, and for forks of other threads. In the
 //             handler of a signal that has interrupted the thread with the lock none waits for it.
 unit LaneMM.C.Background;
