@@ -18,7 +18,7 @@ type
   TDamages = TArray<TDamage>;
 
 /// Checks all spans. Exact for a target that stands still; while it runs, a list that changes looks
-/// damaged: what a second look does not confirm is left out.
+/// damaged: what later looks do not confirm is left out.
 function FindDamage(Image: THeapImage): TDamages;
 
 implementation
@@ -195,18 +195,25 @@ begin
 end;
 
 function FindDamage(Image: THeapImage): TDamages;
+const
+  Looks = 5; // a program that runs may repeat what it does at the same addresses
 var
   Earlier: TDamages;
   Damage: TDamage;
+  Look: Integer;
 begin
-  Earlier := CheckOnce(Image);
-  Result := nil;
-  if Earlier = nil then
-    Exit;
-  Image.Refresh;
-  for Damage in CheckOnce(Image) do
-    if Has(Earlier, Damage) then
-      Insert(Damage, Result, Length(Result));
+  Result := CheckOnce(Image);
+  for Look := 2 to Looks do
+  begin
+    if Result = nil then
+      Exit;
+    Earlier := Result;
+    Result := nil;
+    Image.Refresh;
+    for Damage in CheckOnce(Image) do
+      if Has(Earlier, Damage) then
+        Insert(Damage, Result, Length(Result));
+  end;
 end;
 
 end.
