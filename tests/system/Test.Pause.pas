@@ -15,7 +15,7 @@ type
     Limit: NativeUInt; // of its stack
     procedure NoteStack;
     procedure ExpectItsStack;
-    procedure HandleSignals(Handler: Pointer);
+    procedure HandleSignals(const Signals: array of LongInt; Handler: Pointer);
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -32,7 +32,9 @@ uses
   SysUtils, BaseUnix, testregistry, LaneMM.Unwind, LaneMM.Pause;
 
 const
-  FirstSignals: array[0..1] of LongInt = (23, 60); // that pauses take
+  // That pauses take, in this order.
+  FirstSignals: array[0..1] of LongInt = (23, 60);
+  NextSignals: array[0..0] of LongInt = (61);
 
 var
   HandledCount: Integer;
@@ -51,7 +53,8 @@ end;
 procedure TPauseTests.TearDown;
 begin
   EndThread(Worker);
-  HandleSignals(nil);
+  HandleSignals(FirstSignals, nil);
+  HandleSignals(NextSignals, nil);
 end;
 
 type
@@ -81,11 +84,11 @@ begin
   Same(1, Search.Count, 'visits of its stack');
 end;
 
-procedure TPauseTests.HandleSignals(Handler: Pointer);
+procedure TPauseTests.HandleSignals(const Signals: array of LongInt; Handler: Pointer);
 var
   Signal: LongInt;
 begin
-  for Signal in FirstSignals do
+  for Signal in Signals do
     FpSignal(Signal, SignalHandler(Handler));
 end;
 
@@ -110,7 +113,7 @@ end;
 procedure TPauseTests.SignalThatTheProgramHandlesSinceIsLeftToIt;
 begin
   ExpectItsStack;
-  HandleSignals(@Handle);
+  HandleSignals(FirstSignals, @Handle);
   ExpectItsStack;
   Same(0, HandledCount, 'signals of the program');
 end;
@@ -120,7 +123,7 @@ procedure TPauseTests.ProgramThatHasResetItsHandlersIsPaused;
 begin
   FpSignal(FirstSignals[0], @Handle);
   ExpectItsStack;
-  HandleSignals(nil);
+  HandleSignals(FirstSignals, nil);
   ExpectItsStack;
 end;
 
