@@ -196,8 +196,7 @@ begin
       Kept := Size;
     Move(P^, Result^, Kept);
   end;
-  if (Result <> nil) or (Size = 0) then
-    LateFree(P);
+  LateFree(P); // without memory, too: P is nil then
   P := Result;
 end;
 

@@ -71,8 +71,8 @@ function PurgeClear(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.RemoteList, LaneMM.Sweep,
-  LaneMM.Backed, LaneMM.Shards, LaneMM.Huge, LaneMM.KeptRuns, LaneMM.Heap,
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.RemoteList,
+  LaneMM.Sweep, LaneMM.Backed, LaneMM.Shards, LaneMM.Huge, LaneMM.KeptRuns, LaneMM.Heap,
   LaneMM.RegionHeaps, LaneMM.Threads, LaneMM.Shelf;
 
 // ---------------------------------------------------------------------------- all heaps
@@ -148,10 +148,13 @@ begin
     CallHook(Hooks.Sweep);
 end;
 
+// Each routine that looks at the lists of other threads recovers a child process first: its copies of
+// them may show two moments.
 procedure ProcessTrim;
 var
   Own: PHeap;
 begin
+  LockRecover;
   Own := OsThreadHeap;
   if Own <> nil then
     HeapRetireEmpty(Own);
@@ -199,6 +202,7 @@ end;
 
 procedure ProcessSweep;
 begin
+  LockRecover;
   if (SweepIsRequested or (Process.SweepNext <> nil))
     and not ShardsHaveWarm then
     SweepForMore;
@@ -498,6 +502,7 @@ var
   UnseenMs: Int64;
   IsDue: Boolean;
 begin
+  LockRecover;
   Now := OsNowMs;
   UnseenMs := Int64(Cardinal(Now - Process.LookedMs + ClockSlack)) - ClockSlack;
   IsDue := UnseenMs >= Process.PurgeDelayMs;

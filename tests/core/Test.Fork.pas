@@ -26,6 +26,7 @@ type
     procedure CheckKeptRuns;
     procedure KeepARun;
     procedure CheckSweptRuns;
+    procedure CheckRecoveryBySweep;
     procedure CheckPurgeState;
     procedure CheckQueue;
     procedure CheckTornQueue;
@@ -46,6 +47,7 @@ type
     procedure ChildStartsItsOwnPurgeThread;
     procedure ChildKeepsTheQueuesOfAHeapThatWasLocked;
     procedure ChildThatSweepsFirstReleasesKeptRunsOnce;
+    procedure ChildRecoversBeforeItLooksAtOtherThreads;
     procedure ChildMakesQueuesAnewThatWereCopiedAtTwoMoments;
     procedure ChildMakesFreeRunsAnewThatWereCopiedAtTwoMoments;
     procedure ChildReusesNoHeapOfALostThread;
@@ -271,6 +273,18 @@ begin
   AtLeast(5, RunsKept(Keeping), 'slices that another thread keeps');
   Same(0, RunInChild(CheckSweptRuns), 'exit code of a child without that thread');
   EndThread(Owner);
+end;
+
+procedure TForkTests.CheckRecoveryBySweep;
+begin
+  AssertFalse('before', LockHasRecovered);
+  ProcessSweep;
+  AssertTrue('afterwards', LockHasRecovered);
+end;
+
+procedure TForkTests.ChildRecoversBeforeItLooksAtOtherThreads;
+begin
+  Same(0, RunInChild(CheckRecoveryBySweep), 'exit code of the child');
 end;
 
 procedure TForkTests.CheckPurgeState;
