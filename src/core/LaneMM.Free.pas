@@ -165,6 +165,7 @@ var
   Heap: PHeap;
   Word, Seen: NativeUInt;
   IsAwaited: Boolean;
+  Damaged: PBlock;
 begin
   if P = nil then
     Exit(0);
@@ -186,11 +187,14 @@ begin
   else if OwnerOf(Span) = Heap then
   begin
     IsAwaited := Span^.Owner <> Heap;
+    Damaged := nil;
     if IsAwaited then
-      HeapAwaitedFree(Heap, Span);
+      Damaged := HeapAwaitedFree(Heap, Span);
     OwnBlockFree(Heap, Span, P);
     if IsAwaited then
       PurgeNotify; // it may have requested a sweep
+    if Damaged <> nil then
+      SpanReport(coLink, Span, Damaged);
   end
   else if not RemoteBlockFree(Heap, Span, P, Word, Seen) then
     Result := BlockInvalid(P, icFree);

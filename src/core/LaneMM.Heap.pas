@@ -58,8 +58,9 @@ function HeapTakeOver(Heap: PHeap; Span: PSpan): Boolean;
 /// then the caller calls HeapTakeOver.
 function HeapClaim(Heap: PHeap; Span: PSpan): Boolean;
 /// Prepares a free of the owner into a span with AwaitsFree: takes over the blocks that other
-/// threads have freed.
-procedure HeapAwaitedFree(Heap: PHeap; Span: PSpan);
+/// threads have freed. Returns as SpanCollect; to be reported after that free, since a report may
+/// call the program.
+function HeapAwaitedFree(Heap: PHeap; Span: PSpan): PBlock;
 /// Looks at a span whose Used the owner's free has just made 0: releases it if no block is in use,
 /// else it is roomy now.
 procedure HeapEmptied(Heap: PHeap; Span: PSpan);
@@ -488,16 +489,12 @@ begin
   LockLeave(Heap^.Lock);
 end;
 
-procedure HeapAwaitedFree(Heap: PHeap; Span: PSpan);
-var
-  Damaged: PBlock;
+function HeapAwaitedFree(Heap: PHeap; Span: PSpan): PBlock;
 begin
   SetOwner(Heap, Span);
-  Damaged := SpanCollect(Span);
+  Result := SpanCollect(Span);
   if SpanIsOverdue(Span) then
     RequeueOverdue(Heap, Span);
-  if Damaged <> nil then
-    SpanReport(coLink, Span, Damaged);
 end;
 
 // Releases a run, now or, if the thread keeps it for another span, later.
