@@ -34,6 +34,7 @@ type
     procedure GetBlocks;
     procedure GetOne;
     procedure GetMore;
+    procedure Repair;
     procedure FreeMore;
     procedure FreeFirst;
     procedure FreeLast;
@@ -79,8 +80,9 @@ type
 implementation
 
 uses
-  testregistry, Test.System, LaneMM.Bits, LaneMM.Atomic, LaneMM.Os, LaneMM.RemoteList, LaneMM.Arena,
-  LaneMM.Span, LaneMM.Heap, LaneMM.Threads, LaneMM.Shelf, LaneMM.Purge, LaneMM.Walk;
+  testregistry, Test.System, Test.Repair, LaneMM.Bits, LaneMM.Atomic, LaneMM.Os,
+  LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Heap, LaneMM.Threads, LaneMM.Shelf,
+  LaneMM.Purge, LaneMM.Walk;
 
 var
   Corruptions: Integer;
@@ -377,6 +379,11 @@ begin
     AssertTrue('not handed out', More[Index] <> Kept);
 end;
 
+procedure TShelfTests.Repair;
+begin
+  SpanRepair(Span);
+end;
+
 procedure TShelfTests.BlockThatWasWrittenToBeforeIsReportedAndLeftOut;
 var
   Kept: PByte;
@@ -392,6 +399,7 @@ begin
   for Index := 0 to MoreCount - 1 do
     AssertTrue('not handed out', More[Index] <> Kept);
   Same(1, Corruptions, 'reports in the end');
+  Owner.Call(Repair);
 end;
 
 procedure TShelfTests.ShelvedBlocksAreFree;
