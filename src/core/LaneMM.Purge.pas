@@ -148,16 +148,11 @@ begin
     CallHook(Hooks.Sweep);
 end;
 
-// Each routine that looks at the lists of other threads recovers a child process first: its copies of
-// them may show two moments.
 procedure ProcessTrim;
-var
-  Own: PHeap;
 begin
-  LockRecover;
-  Own := OsThreadHeap;
-  if Own <> nil then
-    HeapRetireEmpty(Own);
+  LockRecover; // a child, before a look at other threads' lists, which may show two moments
+  if OsThreadHeap <> nil then
+    HeapRetireEmpty(OsThreadHeap);
   ThreadsAbandonVacant(High(Cardinal));
   SweepAll;
   ShelveAll;

@@ -15,7 +15,7 @@
  *     PurgeRequest: SweepRequest PurgeNotify
  *     ProcessPurge: SweepTake ThreadsAbandonVacant ShardsPurgeIdle
  *     PurgeNotifyOfEnd: Swap PurgeState OsWake PurgeState SweepRequest PurgeNotify
- *     ProcessTrim: HeapRetireEmpty ThreadsAbandonVacant PurgeNotify
+ *     ProcessTrim: LockRecover HeapRetireEmpty ThreadsAbandonVacant PurgeNotify
  *   LaneMM.RemoteList
  *     RemoteCount: CountOf LoadAcquire Remote
  *   LaneMM.Heap
