@@ -348,7 +348,10 @@ const
 begin
   HasRead := 0;
   if not OsThreadStart(ReadBlockedSignals) then
-    Exit; // without assembler there is no such thread
+  begin
+    AssertFalse('a thread can be started', Process.HasFastSlot);
+    Exit; // as without assembler
+  end;
   while LoadAcquire(HasRead) = 0 do
     ThreadSwitch;
   AssertTrue('blocked', BlockedSignals = not UInt64(KillAndStop or OfLibrary));
