@@ -59,13 +59,9 @@ begin
     Exit;
   Moved := Owned.Start;
   ReallocMem(Moved, Size);
-  if MemSize(Moved) < Size then
-  begin
-    Expect(Moved = Owned.Start, 'a refused resize does not move the block');
-    Expect(IsFilled(Owned.Start, Owned.Size, Owned.Key), 'a refused resize keeps the block');
-    Exit;
-  end;
   Owned.Start := Moved;
+  if Moved = nil then
+    Exit; // a refused resize has freed the block
   Kept := Owned.Size;
   if Size < Kept then
     Kept := Size;
