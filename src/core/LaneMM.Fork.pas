@@ -10,7 +10,7 @@
 //             stay as those of idle threads, and get no other thread.
 // Alone:      where no other thread has had a heap, and no purge thread runs, nothing is made anew.
 // Callers:    ForkStart: once, before any other thread runs. The recovery: the first thread of a
-//             child that takes a lock.
+//             child that takes a lock, or looks at the lists of other threads.
 // Progress:   threads that the child started before that park on the mark until it has recovered.
 unit LaneMM.Fork;
 

@@ -31,7 +31,7 @@ procedure LockReset(var Lock: TLock);
 /// Returns False in a child process that has not taken a lock since its fork, or recovers.
 function LockHasRecovered: Boolean; inline;
 /// Recovers a child process that has not taken a lock since its fork. LockEnter and LockTry call
-/// it; the other callers count or report without a lock.
+/// it; the other callers count, report, or look at other threads' lists without a lock.
 procedure LockRecover; inline;
 
 implementation

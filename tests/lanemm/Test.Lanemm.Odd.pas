@@ -23,6 +23,7 @@ type
   TOddProcessTests = class(TPlantedTest)
   private
     procedure StartNamed(const Name: string);
+    function StartForContainers: string;
   published
     procedure ANameThatIsNoTextIsRefusedByNone;
     procedure ANameOfOtherLettersKeepsTheColumns;
@@ -257,6 +258,19 @@ begin
   CheckEquals('', Shell('ls contained'));
 end;
 
+// Starts a process that does not answer, for tools in namespaces of processes of their own. Returns what
+// `unshare` needs to make one.
+function TOddProcessTests.StartForContainers: string;
+begin
+  Result := '';
+  if fpGetUid <> 0 then
+    Result := '--user';
+  Needs(Format('unshare %s --pid --fork true', [Result]), 'namespaces of processes');
+  Start('./Planted churn', '');
+  Planted.Send(SIGSTOP);
+  Planted.AwaitStop;
+end;
+
 // There its number is 1, which is another process outside.
 procedure TOddProcessTests.AToolThatWasKilledInAContainerIsNotWaitedFor;
 const
@@ -266,13 +280,7 @@ const
 var
   Rights: string;
 begin
-  Rights := '';
-  if fpGetUid <> 0 then
-    Rights := '--user';
-  Needs(Format('unshare %s --pid --fork true', [Rights]), 'namespaces of processes');
-  Start('./Planted churn', '');
-  Planted.Send(SIGSTOP);
-  Planted.AwaitStop;
+  Rights := StartForContainers;
   Has('asked by another tool', Shell(Format(AskAndDie, [Rights, Planted.Id])));
   Planted.Send(SIGCONT);
   CallWell(Format('do %d status', [Planted.Id]));
@@ -290,13 +298,7 @@ const
 var
   Rights, Said: string;
 begin
-  Rights := '';
-  if fpGetUid <> 0 then
-    Rights := '--user';
-  Needs(Format('unshare %s --pid --fork true', [Rights]), 'namespaces of processes');
-  Start('./Planted churn', '');
-  Planted.Send(SIGSTOP);
-  Planted.AwaitStop;
+  Rights := StartForContainers;
   Said := Shell(Format(AskTwice, [Rights, Planted.Id]));
   Has('asked by another tool'#10, Said);
   Has('asked by another tool'#10, Copy(Said, Pos(#10, Said) + 1));
