@@ -38,7 +38,8 @@ function SpanTake(Span: PSpan): PBlock; inline;
 /// Puts a block on FreeList. Returns true if no block is in use now.
 function SpanPut(Span: PSpan; Block: PBlock): Boolean; inline;
 /// Fills an empty FreeList with the blocks that other threads freed, or with blocks never used
-/// before. Returns true if it has a block now. False, too, while another thread shelves blocks.
+/// before. Returns true if it has a block now. False, too, while another thread shelves blocks. A
+/// block that was written to since waits in the owner for BlockReportFound.
 function SpanRefill(Span: PSpan): Boolean;
 /// Lets the owner's free that leaves Left blocks in use take the slow path, or its next free, if
 /// fewer are in use. The owner, of a span in no queue whose Bias is 0.
@@ -358,7 +359,7 @@ end;
 
 function SpanRefill(Span: PSpan): Boolean;
 var
-  Damaged, Other: PBlock;
+  Damaged: PBlock;
 begin
   if Checked then
   begin
@@ -369,18 +370,15 @@ begin
   if Span^.BlockBytes = 0 then
     Exit(False); // Process.EmptySpan, which all heaps share
   Damaged := TakeShelf(Span);
-  Other := nil;
   if Odd(Span^.FreeList) then
     Collect(Span)
-  else
-    Other := SpanCollect(Span);
+  else if Damaged = nil then // else the next refill finds those
+    Damaged := SpanCollect(Span);
   if Odd(Span^.FreeList) then
     Carve(Span);
-  Result := not Odd(Span^.FreeList);
   if Damaged <> nil then
-    SpanReport(coLink, Span, Damaged);
-  if Other <> nil then
-    SpanReport(coLink, Span, Other);
+    OwnerOf(Span)^.Damaged := Damaged;
+  Result := not Odd(Span^.FreeList);
 end;
 
 function SpanCollect(Span: PSpan): PBlock;

@@ -225,11 +225,14 @@ type
         NextHeap: PHeap;                                //< const   next in Process.Heaps
         Region: PHeap;                                  //< const   of a heap of a region, the one
                                                         //  that describes it; else nil
+        Damaged: PBlock;                                //< racy    found by SpanRefill, and not yet
+                                                        //  reported; written by the owner. Of
+                                                        //  Process.Abandoned some may be lost
         RegionLife: Cardinal;                           //< racy    regions of this record that were
                                                         //  freed; tells an old handle
         HomeShard: Byte;                                //< const   number of the shard where the
                                                         //  thread looks first
-        QueuesLine: array[1..CacheLineSize - 2 * SizeOf(PHeap) - 5] of Byte; //< padding sweeping
+        QueuesLine: array[1..CacheLineSize - 3 * SizeOf(PHeap) - 5] of Byte; //< padding sweeping
                                                         //  threads write below
         Queues: array[0..LargeQueue] of PSpan;          //< racy   other spans with free blocks;
                                                         //  written under Heap. Reclaim checks those

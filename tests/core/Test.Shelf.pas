@@ -67,6 +67,7 @@ type
     procedure OwnerTakesTheShelfWhereABlockIsOnItsListTwice;
     procedure BlockThatWasWrittenToIsReportedAndLeftOut;
     procedure BlockThatWasWrittenToBeforeIsReportedAndLeftOut;
+    procedure RoutineThatIsToldOfItMayFillTheSpan;
     procedure ShelvedBlocksAreFree;
     procedure SpanOfAThreadThatEndsIsReleased;
     procedure SpanThatIsLeftWithAShelfRequestsASweep;
@@ -400,6 +401,35 @@ begin
     AssertTrue('not handed out', More[Index] <> Kept);
   Same(1, Corruptions, 'reports in the end');
   Owner.Call(Repair);
+end;
+
+var
+  Filling: TPointers;
+
+procedure FillAtCorruption(Corruption: TCorruption; Span: PSpan; Block: PBlock);
+var
+  Index: Integer;
+begin
+  Inc(Corruptions);
+  for Index := 0 to High(Filling) do
+    GetMem(Filling[Index], BlockSize);
+end;
+
+procedure TShelfTests.RoutineThatIsToldOfItMayFillTheSpan;
+var
+  Kept: PByte;
+begin
+  Kept := Blocks[3];
+  FreeBlocks(0, UsedCount - 1);
+  Shelve;
+  FillPattern(Kept, BlockSize, 1);
+  SetLength(Filling, SpanBlocks);
+  Hooks.Corruption := FillAtCorruption;
+  Owner.Call(GetMore);
+  Same(1, Corruptions, 'reports');
+  AssertTrue('from the span', ArenaSpan(More[0]) = Span);
+  AssertTrue('contents', HasPattern(More[0], BlockSize, 0));
+  FreeEach(Filling, 1);
 end;
 
 procedure TShelfTests.ShelvedBlocksAreFree;

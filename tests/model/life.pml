@@ -6,7 +6,7 @@
  *   LaneMM.Span
  *     SpanTake: FreeList FreeList Link FreeList:= Link:= Used+
  *     SpanPut: Link:= FreeList FreeList:= ReleaseFence Used- Used
- *     SpanRefill: TakeShelf FreeList Collect SpanCollect FreeList Carve FreeList
+ *     SpanRefill: TakeShelf FreeList Collect SpanCollect FreeList Carve OwnerOf FreeList
  *     Collect: FreeList:= RemoteTakeAll Used-
  *     Carve: RemoteHasShelf OwnerOf FreeList:= Link:= Link:=
  *     SpanIsFull: FreeList RemoteIsEmpty

@@ -27,7 +27,7 @@
  *   LaneMM.Span
  *     TakeShelf: RemoteIsShelved SpanDropList RemoteShelfHas CompareAndSwap Link FreeList FreeList:=
  *       ReleaseFence RemoteClearShelf Used-
- *     SpanRefill: TakeShelf FreeList Collect SpanCollect FreeList Carve FreeList
+ *     SpanRefill: TakeShelf FreeList Collect SpanCollect FreeList Carve OwnerOf FreeList
  *     SpanCollect: TakeShelf RemoteTakeAll Link SpanPut
  *     Collect: FreeList:= RemoteTakeAll Used-
  *     Carve: RemoteHasShelf OwnerOf FreeList:= Link:= Link:=
