@@ -47,9 +47,9 @@ function BlockGetSlow(Size: NativeUInt): Pointer;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Span, LaneMM.Blocks,
-  LaneMM.KeptRuns, LaneMM.Large, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Regions, LaneMM.Threads,
-  LaneMM.Purge, LaneMM.Limits;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Arena, LaneMM.Span, LaneMM.KeptRuns,
+  LaneMM.Large, LaneMM.Heap, LaneMM.RegionHeaps, LaneMM.Regions, LaneMM.Threads, LaneMM.Purge,
+  LaneMM.Limits;
 
 function LargeBlock(Size: NativeUInt): Pointer;
 var
@@ -93,7 +93,7 @@ begin
   if Heap = nil then
   begin
     Result := HeapLateBlock(SizeClass);
-    BlockReportFound(Process.Abandoned);
+    SpanReportFound(Process.Abandoned);
     PurgeTick;
     Exit;
   end;
@@ -111,7 +111,7 @@ begin
     Result := SpanTake(Span);
     if Result = nil then
       SpanReport(coLink, Span, SpanDropList(Span));
-    BlockReportFound(Heap);
+    SpanReportFound(Heap);
     if IsNext then
       PurgeTick; // after the take: under pressure it releases a current span without blocks
   until Result <> nil;

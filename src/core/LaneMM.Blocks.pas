@@ -37,9 +37,6 @@ function BlockUsableSize(P: Pointer): TSize;
 function AnyUsableSize(P: Pointer): NativeUInt;
 /// Reports P, which is no block in use.
 procedure BlockReportInvalid(P: Pointer; Call: TInvalidCall);
-/// Reports a block that SpanRefill has found in a span of Heap. Under no lock, and where Heap is
-/// whole: the program's routine that is called may allocate and free.
-procedure BlockReportFound(Heap: PHeap);
 /// Reports P, which is no block in use, by the copy of LaneMM whose arena holds it, and raises
 /// run-time error 204. Returns 0.
 function BlockInvalid(P: Pointer; Call: TInvalidCall): NativeUInt;
@@ -93,17 +90,6 @@ begin
   if (Span = nil) and BlockMayBeDebug(P) then
     Exit(Hooks.DebugOwns(P));
   Result := (Span <> nil) and ((Span^.Kind = skLarge) or not BlockIsFree(Span, P));
-end;
-
-procedure BlockReportFound(Heap: PHeap);
-var
-  Damaged: PBlock;
-begin
-  Damaged := Heap^.Damaged;
-  if Damaged = nil then
-    Exit;
-  Heap^.Damaged := nil;
-  SpanReport(coLink, BlockSpan(Damaged), Damaged); // it counts as used: its span stays
 end;
 
 procedure BlockReportInvalid(P: Pointer; Call: TInvalidCall);

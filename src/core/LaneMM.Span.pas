@@ -39,7 +39,7 @@ function SpanTake(Span: PSpan): PBlock; inline;
 function SpanPut(Span: PSpan; Block: PBlock): Boolean; inline;
 /// Fills an empty FreeList with the blocks that other threads freed, or with blocks never used
 /// before. Returns true if it has a block now. False, too, while another thread shelves blocks. A
-/// block that was written to since waits in the owner for BlockReportFound.
+/// block that was written to since waits in the owner for SpanReportFound.
 function SpanRefill(Span: PSpan): Boolean;
 /// Lets the owner's free that leaves Left blocks in use take the slow path, or its next free, if
 /// fewer are in use. The owner, of a span in no queue whose Bias is 0.
@@ -56,6 +56,9 @@ function SpanDropList(Span: PSpan): PBlock;
 procedure SpanRecover(Span: PSpan);
 /// Reports that Span is corrupt at Block; nil: unknown. Under no lock.
 procedure SpanReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
+/// Reports a block that SpanRefill has found in a span of Heap. Under no lock, and where Heap is
+/// whole: the program's routine that is called may allocate and free.
+procedure SpanReportFound(Heap: PHeap);
 /// Puts the blocks that other threads freed on FreeList, which may have blocks. Returns one that
 /// was written to or freed again, and counts as used now; nil if none: see SpanReport.
 function SpanCollect(Span: PSpan): PBlock;
@@ -90,7 +93,7 @@ function SpanHasFreeBlock(Span: PSpan; Block: PBlock): Boolean;
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Errors, LaneMM.RemoteList;
+  LaneMM.Bits, LaneMM.SizeClasses, LaneMM.Errors, LaneMM.Arena, LaneMM.RemoteList;
 
 {$I ../LaneMM.AfterUses.inc}
 
@@ -435,6 +438,21 @@ procedure SpanReport(Corruption: TCorruption; Span: PSpan; Block: PBlock);
 begin
   if @Hooks.Corruption <> nil then
     Hooks.Corruption(Corruption, Span, Block);
+end;
+
+procedure SpanReportFound(Heap: PHeap);
+var
+  Damaged: PBlock;
+  Span: PSpan;
+begin
+  Damaged := Heap^.Damaged;
+  if Damaged = nil then
+    Exit;
+  Heap^.Damaged := nil;
+  Span := ArenaSpan(Damaged); // stays: the block counts as used
+  if Span^.Kind = skInner then
+    Dec(Span, Span^.Distance);
+  SpanReport(coLink, Span, Damaged);
 end;
 
 function SpanIsFull(Span: PSpan): Boolean;

@@ -303,7 +303,7 @@ begin
   LockLeave(Observe.SampleLock);
   if IsCorrupt then
     SpanReport(coLink, Span, Block);
-  BlockReportFound(Observe.Samples);
+  SpanReportFound(Observe.Samples);
 end;
 
 // Allocates a large block by Get, and samples it: its free is noticed.
