@@ -105,6 +105,8 @@ begin
   FieldNumber(Fields, fiAddress, '%p', Finding.Address);
   FieldNumber(Fields, fiGiven, '%g byte%+', Finding.Given);
   FieldNumber(Fields, fiSize, '%g byte%+', Finding.Block.Size);
+  if Finding.Message = msMismatchFamily then
+    FillFamilies(Fields, Finding);
   if Finding.State = dsNever then
     Exit;
   FillBlock(Fields, Finding);
@@ -115,8 +117,6 @@ begin
   end;
   if Finding.Kind = evGuard then
     FillAccess(Fields, Finding);
-  if Finding.Message = msMismatchFamily then
-    FillFamilies(Fields, Finding);
 end;
 
 // ---------------------------------------------------------------------------- parts

@@ -233,8 +233,6 @@ begin
   if Debug.MarksFamilies and (Block.State <> Ord(Family)) then
   begin
     FindingOpen(Block, evMismatch, msMismatchFamily, Finding);
-    Finding.State := dsInUse;
-    Finding.Note := noNone;
     Finding.Block.Family := TFamily(Block.State);
     Finding.Family := Family;
   end

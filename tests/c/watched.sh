@@ -296,6 +296,17 @@ finds_mismatch() {
     && grep -A 1 'Occurred at' $events | grep -q " $3  mismatched.cc:[0-9]"
 }
 
+# With `hard` the report ends the program, so it is the first one of its block. Without `stacks` no number
+# and no thread of the allocation is known.
+finds_mismatch_of_hard() {
+  watch_command "hard,mixes,log=logs$1" ./mismatched new-free
+  events=logs/mismatched_MemoryManager_EventLog.txt
+  [ ! -s out ] && [ "$(grep -c '^LaneMM: process' $events)" -eq 1 ] \
+    && grep -qF 'allocated by operator new, freed by free or realloc.' $events \
+    && grep -q '^  Block .*: 24 bytes' $events && grep -A 1 'Occurred at' $events | grep -q ' put_plain ' \
+    && ! grep -q 'May follow\|allocation number 0\|thread 0[ .]' $events
+}
+
 finds_no_mismatch() {
   watch_command debug,mixes,log=logs ./mismatched all && [ "$(cat out)" = done ] && [ -z "$(ls logs)" ]
 }
@@ -533,6 +544,8 @@ array-wrong-size|allocated with 24 bytes, freed with 16 bytes.|put_array_wrong_s
 plain-wrong-size|allocated with 24 bytes, freed with 25 bytes.|put_plain_wrong_size
 aligned-plain-wrong-size|allocated with 24 bytes, freed with 32 bytes.|put_aligned_plain_wrong_size
 END
+promise 'with hard, too, in a report that claims nothing unknown' finds_mismatch_of_hard ''
+promise 'and with the backtraces of stacks' finds_mismatch_of_hard ,stacks
 promise 'mixes is silent about pairs that belong together' finds_no_mismatch
 for variant in O1 O2 dwarf4 packed lto; do
   promise "each routine that C++ inlines has its frame, its callers their lines: $variant" \
