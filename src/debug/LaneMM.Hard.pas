@@ -10,8 +10,8 @@
 //             block that the program has is marked; so one without a mark was damaged. Only debug
 //             mode, entered later, leaves others behind: MarksAreSure is False from then on, and
 //             nothing is reported.
-//             A waiting block is in use for the engine, and its first word is 0. A thread that
-//             frees a block puts it in the place of a random one, which has waited.
+//             A waiting block is in use for the engine; its first word is 0, or all (Erased). A
+//             thread that frees a block puts it in the place of a random one, which has waited.
 // Callers:    any thread. HardStart: once, before any block was allocated.
 // Errors:     as LaneMM.Free and LaneMM.Resize, after a report.
 unit LaneMM.Hard;
@@ -46,9 +46,8 @@ implementation
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsSignals,
   LaneMM.Errors, LaneMM.Arena, LaneMM.Regions, LaneMM.Threads, LaneMM.Walk, LaneMM.Blocks,
-  LaneMM.Allocate,
-  LaneMM.Aligned, LaneMM.Free, LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState, LaneMM.Messages,
-  LaneMM.SettingsState, LaneMM.Erase, LaneMM.Patterns, LaneMM.DebugCheck,
+  LaneMM.Allocate, LaneMM.Aligned, LaneMM.Free, LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState,
+  LaneMM.Messages, LaneMM.SettingsState, LaneMM.Erase, LaneMM.Patterns, LaneMM.DebugCheck,
   LaneMM.DebugReport, LaneMM.DebugThreads;
 
 const
@@ -56,8 +55,9 @@ const
   EndBytes = 2 * SizeOf(Cardinal);
   StateShift = 29;
   MostValue = 1 shl StateShift - 1; // that the end word has space for
-  // The state above the families of blocks in use: the block waits, or is free.
+  // The states above the families of blocks in use: the block waits, or is free; and was erased.
   Waits = Ord(High(TFamily)) + 1;
+  Erased = Waits + 1;
   MostSmall = 4096;
 
 type
@@ -71,7 +71,7 @@ type
     Last: PCardinal;    // its end word
     Key: UInt64;        // of its mark
     Size: NativeUInt;   // requested bytes, if the end word is whole
-    State: Cardinal;    // a family, or Waits
+    State: Cardinal;    // a family, Waits or Erased
     IsWhole: Boolean;   // the end word is one of this block
   end;
 
@@ -94,7 +94,7 @@ begin
   Word := Block.Last^ xor Cardinal(Block.Key);
   Block.State := Word shr StateShift;
   Block.Size := Word and MostValue;
-  Block.IsWhole := (Block.State <= Waits) and (Block.Size <= NativeUInt(Usable - EndBytes));
+  Block.IsWhole := (Block.State <= Erased) and (Block.Size <= NativeUInt(Usable - EndBytes));
   if Usable > MostValue then
     Block.Size := NativeUInt(Usable - EndBytes - Block.Size);
 end;
@@ -215,7 +215,7 @@ end;
 // Returns False where the call is refused, since the block waits or is free.
 function IsAccepted(const Block: TMarked; DoubleCall: TMessage): Boolean;
 begin
-  Result := not Debug.MarksAreSure or not Block.IsWhole or (Block.State <> Waits);
+  Result := not Debug.MarksAreSure or not Block.IsWhole or (Block.State < Waits);
   if not Result then
     Tell(Block, evDoubleFree, DoubleCall)
   else if not Block.IsWhole or not IsWholeBehind(Block) then
@@ -228,7 +228,7 @@ var
   Finding: TFinding;
 begin
   if not Debug.MarksAreSure or (Size = 0) and not Debug.MarksFamilies or not Find(P, Block)
-    or not Block.IsWhole or (Block.State = Waits) then
+    or not Block.IsWhole or (Block.State >= Waits) then
     Exit; // the free reports the last two
   if Debug.MarksFamilies and (Block.State <> Ord(Family)) then
   begin
@@ -253,8 +253,8 @@ procedure Release(P: Pointer);
 var
   Block: TMarked;
 begin
-  if Find(P, Block) and (not Block.IsWhole or (Block.State <> Waits) or (PNativeUInt(P)^ <> 0)
-    or IsErasingFreed and not PatternIsWhole(P, Block.Usable - EndBytes, 0)) then
+  if Find(P, Block) and (not Block.IsWhole or (Block.State < Waits) or (PNativeUInt(P)^ <> 0)
+    or (Block.State = Erased) and not PatternIsWhole(P, Block.Usable - EndBytes, 0)) then
     Tell(Block, evWriteAfterFree, msWriteAfterFree);
   Debug.Behind.FreeMem(P);
 end;
@@ -270,11 +270,13 @@ var
   Thread: PDebugThread;
   Place: NativeUInt;
   Older: Pointer;
+  State: Cardinal;
 begin
-  if IsErasingFreed then
+  State := Waits + Ord(IsErasingFreed); // which may change at any time
+  if State = Erased then
     EraseRange(Block.P, Block.Usable - EndBytes);
   PNativeUInt(Block.P)^ := 0;
-  Block.Last^ := Block.Last^ xor (Block.State xor Waits) shl StateShift;
+  Block.Last^ := Block.Last^ xor (Block.State xor State) shl StateShift;
   Thread := DebugThread;
   if (Thread = nil) or (Block.Usable > MostLarge)
     or (LoadAcquire(Process.RegionsMade) <> 0) and (RegionOfBlock(Block.P) <> nil) then
@@ -310,7 +312,7 @@ begin
     Exit(Debug.Behind.FreeMem(P));
   if not IsAccepted(Block, msDoubleFree) then
     Exit(ErrorInvalidPointer);
-  if not Block.IsWhole or (Block.State = Waits) then
+  if not Block.IsWhole or (Block.State >= Waits) then
     Exit(EraseFree(P));
   Result := Block.Size;
   Wait(Block);
@@ -349,7 +351,7 @@ var
 begin
   Open(P, Usable, Block);
   Result := Usable;
-  if Block.IsWhole and (Block.State = Waits) then
+  if Block.IsWhole and (Block.State >= Waits) then
     Result := -1
   else if Block.IsWhole and Debug.MarksAreSure then
     Result := Block.Size;
@@ -373,7 +375,7 @@ var
 begin
   if not Find(Info.Address, Block) or not IsOnlyThread then
     Exit;
-  if Block.IsWhole and (Block.State = Waits) then
+  if Block.IsWhole and (Block.State >= Waits) then
     Tell(Block, evWriteAfterFree, msWriteAfterFree)
   else
     IsAccepted(Block, msWriteAfter);
@@ -539,7 +541,7 @@ begin
   AcquireFence; // likewise
   if not Debug.MarksAreSure or not Find(P, Block) or not Block.IsWhole then
     Result := Debug.Behind.MemSize(P)
-  else if Block.State = Waits then
+  else if Block.State >= Waits then
     Result := BlockInvalid(P, icSize)
   else
     Result := Block.Size;

@@ -492,6 +492,21 @@ begin
   LaneMM_WalkBlocks(SeeBlock, nil);
 end;
 
+// No bug: blocks that were freed before blocks are erased wait beside erased ones.
+procedure EraseFromNowOn;
+var
+  Index: Integer;
+begin
+  for Index := 1 to 1000 do
+  begin
+    if Index = 500 then
+      LaneMM_Configure('erase=free');
+    GetBlock;
+    FillChar(Block^, Size, 1);
+    FreeBlock;
+  end;
+end;
+
 function UseInThread(Parameter: Pointer): PtrInt;
 begin
   FreeMem(Target);
@@ -526,18 +541,18 @@ end;
 
 procedure Plant(const Bug: string);
 const
-  Names: array[0..31] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
+  Names: array[0..32] of string = ('double-free', 'normal', 'after', 'both', 'reuse', 'none',
     'twice', 'early', 'again', 'overrun', 'clean', 'objects',
     'new', 'dispose', 'unmixed', 'many', 'string', 'nested',
     'chain', 'apart', 'lost', 'corrupt', 'regions', 'scopes',
     'waiting', 'ended', 'wrong-size', 'shortened', 'far', 'sizes',
-    'moved-in-scope', 'moved-outside');
-  Bugs: array[0..31] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
+    'moved-in-scope', 'moved-outside', 'erasing');
+  Bugs: array[0..32] of TBug = (DoubleFree, NormalDoubleFree, WriteAfter, WriteBoth,
     WriteBeforeReuse, Nothing, TwiceDoubleFree, WriteAfterEarly, FreedTwice, Overrun,
     Clean, Objects, NewAndFreeMem, GetMemAndDispose, Unmixed, Many,
     ReleaseStringTwice, NewAndFreeMemNested, Chain, Apart, Lose, Corrupt, FreeOfRegions,
     ResizeInScopes, WriteWaiting, WriteInThread, FreeOfWrongSize, WriteAfterShortened, WriteFar,
-    UseInThreads, FreeMovedInAScope, FreeMovedOutside);
+    UseInThreads, FreeMovedInAScope, FreeMovedOutside, EraseFromNowOn);
 var
   Index: Integer;
 begin
