@@ -42,6 +42,11 @@ function IsDue(Heap: PHeap; Size: NativeUInt): Boolean;
 var
   IsFirst: Boolean;
 begin
+  if Heap^.Region <> nil then // after a refusal, or with 32 bits, as IsDue of LaneMM.Sampler
+  begin
+    Heap^.SampleIn := High(Heap^.SampleIn);
+    Exit(False);
+  end;
   IsFirst := Heap^.SampleSeed = 0;
   SampleDistance(Heap, Settings.Values[opGuard]);
   // The first call of a thread only draws a distance, unless that is shorter than this block.

@@ -77,6 +77,7 @@ type
     procedure FreedBlockOfALaterSliceIsADoubleFree;
     procedure NumbersAreCountedOnceInARegion;
     procedure ThreadsOfHeapsThatServedARegionUseTheirRecordsAgain;
+    procedure SampledGuardTakesNoBlockOfARegion;
     {$ifdef UNIX}
     procedure ChildLeavesDamageFromBeforeToItsParent;
     procedure ChildTakesNoBlockOfALostThreadForItsOwn;
@@ -103,7 +104,8 @@ uses
   SysUtils, StrUtils, Classes, testregistry, Test.System, LaneMM, Test.Programs, LaneMM.Layout,
   LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.OsProcess, LaneMM.Walk, LaneMM.ReportState, LaneMM.Text,
   LaneMM.SettingsState, LaneMM.DebugState, LaneMM.Bits, LaneMM.Arena, LaneMM.Shards,
-  LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Debug, LaneMM.Groups, LaneMM.GuardPages, LaneMM.RtlRecords;
+  LaneMM.DebugSpans, LaneMM.DebugThreads, LaneMM.Debug, LaneMM.Groups, LaneMM.GuardPages, LaneMM.GuardSample,
+  LaneMM.RtlRecords;
 
 // The line about a call of a method of a freed object: an address of 32 bits has no space for the mark
 // of such an object.
@@ -980,6 +982,28 @@ begin
     LaneMM_Trim;
   end;
   Same(Before, ThreadRecordCount, 'records');
+end;
+
+// Also when the bytes to the next one were counted to the end, as by a refusal of more than half of all
+// addresses.
+procedure TDebugBlocksTests.SampledGuardTakesNoBlockOfARegion;
+var
+  Region: TLaneMM_Region;
+  Index: Integer;
+  P: Pointer;
+begin
+  Settings.Values[opGuard] := 2;
+  Region := LaneMM_RegionCreate('sampled', 0);
+  LaneMM_RegionEnter(Region);
+  for Index := 1 to 10 do
+  begin
+    OsThreadHeap^.SampleIn := -1;
+    P := GuardSampleGet(100);
+    AssertFalse('guarded', IsDebugBlock(P));
+    FreeMem(P);
+  end;
+  LaneMM_RegionLeave;
+  LaneMM_RegionFree(Region);
 end;
 
 {$ifdef UNIX}
