@@ -42,7 +42,7 @@ uses
 const
   // Bytes of a class record that a use may read; length of the trap table of interfaces.
   MostOffset = 65536;
-  InterfaceWords = 128;
+  InterfaceWords = 2048;
   // Larger counts in a class record are taken for corrupt.
   MostAncestors = 64;
   MostInterfaces = 256;

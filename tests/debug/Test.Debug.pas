@@ -74,6 +74,7 @@ type
     procedure WalkKnowsDebugBlocks;
     procedure SpanOfAnotherKindHasNoDebugBlocks;
     procedure FreedBlockThatPointsToItselfIsDamaged;
+    procedure FreedInterfaceHasTwoThousandMethods;
     procedure FreedBlockOfALaterSliceIsADoubleFree;
     procedure NumbersAreCountedOnceInARegion;
     procedure ThreadsOfHeapsThatServedARegionUseTheirRecordsAgain;
@@ -891,6 +892,17 @@ begin
   FreeMem(P);
   P^ := P;
   Same(1, LaneMM_CheckHeap, 'damaged blocks');
+end;
+
+// The table in the place of the methods of freed interfaces: each word is the routine that reports.
+procedure TDebugBlocksTests.FreedInterfaceHasTwoThousandMethods;
+var
+  Table: PPointer;
+  Index: Integer;
+begin
+  Table := PPointer(Debug.InterfaceTrap);
+  for Index := 1 to 1999 do
+    AssertTrue('method ' + IntToStr(Index), Table[Index] = Table[0]);
 end;
 
 procedure TDebugBlocksTests.FreedBlockOfALaterSliceIsADoubleFree;
