@@ -35,10 +35,9 @@ procedure SetReportsLeaks(Value: Boolean);
 implementation
 
 uses
-  LaneMM, LaneMM.Layout, LaneMM.Atomic;
+  LaneMM, LaneMM.Layout, LaneMM.Atomic, LaneMM.Watch;
 
 const
-  EraseWords: array[TErasure] of ShortString = (',erase=free', ',erase=return', ',erase=new');
   MostPath = 1023;
 
 var
@@ -48,17 +47,11 @@ var
 
 // ---------------------------------------------------------------------------- erasing
 
-// Sets the bits of `erase`.
+// Sets the bits of `erase` at once: words would clear those that stay for a moment.
 procedure SetErasures(Bits: NativeUInt);
-var
-  Words: ShortString;
-  Kind: TErasure;
 begin
-  Words := 'erase=0';
-  for Kind := Low(Kind) to High(Kind) do
-    if Odd(Bits shr Ord(Kind)) then
-      Words := Words + EraseWords[Kind];
-  LaneMM_Configure(Words);
+  Settings.Values[opErase] := Bits;
+  WatchApply;
 end;
 
 function ErasingBegin(Kind: TErasure): Boolean;

@@ -20,6 +20,7 @@ type
     procedure WalkSlowly;
     procedure ExchangeBlocks;
     procedure ChurnUntilOver;
+    procedure LookAtErasingUntilOver;
     function IsDamageFound: Boolean;
     procedure ChangeIsFound(P: PByte);
     procedure CorruptFieldIsFound(P: PByte; IsSize: Boolean);
@@ -40,6 +41,7 @@ type
     procedure ModesNest;
     procedure EndOfErasingLeavesTheSetting;
     procedure SurplusEndOfErasingDoesNotCount;
+    procedure ErasingOfFreedBlocksGoesOnWhileThatOfNewOnesBegins;
     procedure ThreadsThatExchangeBlocksLeaveNothing;
     procedure OverrunIsFoundByAScan;
     procedure UnderrunIsFoundByAScan;
@@ -382,6 +384,38 @@ begin
     FastMM_EndEraseFreedBlockContent, FastMM_EraseFreedBlockContentActive);
   SurplusEndDoesNotCount(Self, FastMM_BeginEraseAllocatedBlockContent,
     FastMM_EndEraseAllocatedBlockContent, FastMM_EraseAllocatedBlockContentActive);
+end;
+
+procedure TFastMM5Tests.LookAtErasingUntilOver;
+begin
+  while InterlockedExchangeAdd(IsOver, 0) = 0 do
+  begin
+    if not FastMM_EraseFreedBlockContentActive then
+      InterlockedIncrement(Errors);
+    InterlockedIncrement(Handled);
+  end;
+end;
+
+procedure TFastMM5Tests.ErasingOfFreedBlocksGoesOnWhileThatOfNewOnesBegins;
+const
+  Rounds = 5000;
+var
+  Worker: TWorker;
+  Round: Integer;
+begin
+  AssertTrue(FastMM_BeginEraseFreedBlockContent);
+  Worker := TWorker.Create(LookAtErasingUntilOver, False);
+  while InterlockedExchangeAdd(Handled, 0) = 0 do
+    ThreadSwitch;
+  for Round := 1 to Rounds do
+  begin
+    FastMM_BeginEraseAllocatedBlockContent;
+    FastMM_EndEraseAllocatedBlockContent;
+  end;
+  InterlockedExchange(IsOver, 1);
+  EndThread(Worker);
+  AssertTrue(FastMM_EndEraseFreedBlockContent);
+  Same(0, Errors, 'moments without');
 end;
 
 // ---- threads
