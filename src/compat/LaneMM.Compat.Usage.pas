@@ -90,8 +90,7 @@ var
   Usage: PUsage;
 begin
   Usages := Context;
-  if (Block.Group < Usages^.From) or (Block.Group > Usages^.UpTo)
-    or (Block.Address = PByte(Usages^.Items)) then
+  if (Block.Group < Usages^.From) or (Block.Group > Usages^.UpTo) then
     Exit;
   Usage := Find(Usages^, KeyOf(Block));
   Inc(Usage^.Count, Usages^.Sign);
@@ -217,19 +216,14 @@ begin
   {$pop}
 end;
 
-function UsageWrite(const FileName: UnicodeString; const Request: TUsageRequest): Boolean;
+// Counts the blocks, writes the lines, and closes the file; returns whether it has taken them.
+function WriteAll(var Target: Text; var Usages: TUsages; const Request: TUsageRequest): Boolean;
 var
-  Usages: TUsages;
   Status: TLaneMM_HeapStatus;
-  Target: Text;
   Index: NativeInt;
 begin
-  Result := Open(Target, FileName, Request.IsAppended);
-  if not Result then
-    Exit;
   Status := LaneMM_HeapStatus;
   Usages.Count := 0;
-  Usages.Items := AllocMem(MostKinds * SizeOf(TUsage));
   CountAll(Usages, Request);
   Compact(Usages);
   Sort(Usages, Request.Order);
@@ -244,7 +238,19 @@ begin
   Close(Target);
   {$pop}
   Result := (IOResult = 0) and Result;
-  FreeMem(Usages.Items);
+end;
+
+function UsageWrite(const FileName: UnicodeString; const Request: TUsageRequest): Boolean;
+const
+  TableSize = MostKinds * SizeOf(TUsage);
+var
+  Usages: TUsages;
+  Target: Text;
+begin
+  Usages.Items := OsTakePages(TableSize); // no block: the heap may be at its limit
+  Result := (Usages.Items <> nil) and Open(Target, FileName, Request.IsAppended)
+    and WriteAll(Target, Usages, Request);
+  OsReleasePages(Usages.Items, TableSize);
 end;
 
 end.

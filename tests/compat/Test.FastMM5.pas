@@ -77,6 +77,7 @@ type
     procedure MapHasTheProgram;
     procedure StateFileListsClasses;
     procedure StateFileSubtractsGroups;
+    procedure StateFileIsWrittenAtTheLimit;
     {$ifdef LINUX}
     procedure StateFileIsClosedWhereNothingFits;
     {$endif}
@@ -1074,6 +1075,24 @@ begin
   for Index := 0 to High(Objects) do
     Objects[Index].Free;
   Has('TListed x 1 (', ReadText(Path));
+end;
+
+procedure TFastMM5NamesTests.StateFileIsWrittenAtTheLimit;
+var
+  Name: UnicodeString;
+  IsWritten: Boolean;
+begin
+  Name := UnicodeString(Path);
+  FastMM_LogStateToFile(PWideChar(Name)); // what it takes of small blocks is there
+  LaneMM_Trim;
+  FastMM_SetMemoryUsageLimit(1);
+  try
+    IsWritten := FastMM_LogStateToFile(PWideChar(Name));
+  finally
+    FastMM_SetMemoryUsageLimit(0);
+  end;
+  AssertTrue(IsWritten);
+  Has(' bytes in use, ', ReadText(Path));
 end;
 
 {$ifdef LINUX}
