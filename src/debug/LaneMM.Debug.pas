@@ -383,20 +383,8 @@ end;
 // Reports that no block in use begins at P. Hooks.InvalidPointer, which LaneMM.Blocks calls in any
 // mode, for other copies of LaneMM, too.
 procedure ReportInvalid(P: Pointer; Call: TInvalidCall);
-const
-  Messages: array[TInvalidCall] of TMessage = (msDoubleFree, msDoubleRealloc, msFreedSize);
-var
-  Block: PDebugBlock;
-  Finding: TFinding;
 begin
-  Block := DebugBlockOf(P);
-  if (Block <> nil) and (P = DebugBlockData(Block)) then
-  begin
-    FindingFrom(Finding, evDoubleFree, Messages[Call], Block);
-    Finding.Address := Finding.Data;
-    FindingReport(Finding);
-  end
-  else if (Block <> nil) or DebugIsOn or Report.Aborts then
+  if (DebugBlockOf(P) <> nil) or DebugIsOn or Report.Aborts then
     InvalidReport(P, Call);
 end;
 

@@ -460,10 +460,11 @@ begin
     Result := noElsewhere;
 end;
 
+const
+  FreedMessages: array[TInvalidCall] of TMessage = (msDoubleFree, msDoubleRealloc, msFreedSize);
+
 // Adds to Finding where P lies, which is in no debug block.
 procedure LookAround(P: Pointer; Call: TInvalidCall; var Finding: TFinding);
-const
-  Messages: array[TInvalidCall] of TMessage = (msDoubleFree, msDoubleRealloc, msFreedSize);
 var
   Span: PSpan;
   Info: TBlockInfo;
@@ -490,7 +491,7 @@ begin
   if (Span = nil) or (Span^.Kind <> skBlocks) then
     Exit;
   Finding.Kind := evDoubleFree;
-  Finding.Message := Messages[Call];
+  Finding.Message := FreedMessages[Call];
   Finding.Note := noNormal;
   Finding.Data := NativeUInt(P);
   Finding.Block.Size := Span^.BlockSize;
@@ -504,7 +505,9 @@ var
   Block: PDebugBlock;
 begin
   Block := DebugBlockOf(P);
-  if Block <> nil then
+  if (Block <> nil) and (P = DebugBlockData(Block)) then
+    FindingFrom(Finding, evDoubleFree, FreedMessages[Call], Block)
+  else if Block <> nil then
   begin
     FindingFrom(Finding, evInvalidFree, Messages[Call], Block);
     Finding.Note := noInner;
