@@ -68,7 +68,7 @@ type
   /// Reports a finding.
   TFindingCall = procedure(const Finding: TFinding);
 
-/// Makes a finding about Block, which may be in the state dsChanging.
+/// Makes a finding about Block, which may be in the state dsChanging; nil: about no known block.
 procedure FindingFrom(out Finding: TFinding; Kind: TEventKind; Message: TMessage;
   Block: PDebugBlock);
 /// Checks one part of a block for damage. State is the state of the block, or was before the caller
@@ -190,6 +190,8 @@ begin
   Finding := Default(TFinding);
   Finding.Kind := Kind;
   Finding.Message := Message;
+  if Block = nil then
+    Exit;
   Finding.Block := Block^;
   Finding.State := DebugStateOf(Block^.State);
   Finding.Data := NativeUInt(DebugBlockData(Block));

@@ -507,18 +507,12 @@ begin
   Block := DebugBlockOf(P);
   if (Block <> nil) and (P = DebugBlockData(Block)) then
     FindingFrom(Finding, evDoubleFree, FreedMessages[Call], Block)
-  else if Block <> nil then
-  begin
-    FindingFrom(Finding, evInvalidFree, Messages[Call], Block);
-    Finding.Note := noInner;
-  end
   else
-  begin
-    Finding := Default(TFinding);
-    Finding.Kind := evInvalidFree;
-    Finding.Message := Messages[Call];
-    LookAround(P, Call, Finding);
-  end;
+    FindingFrom(Finding, evInvalidFree, Messages[Call], Block);
+  if Block = nil then
+    LookAround(P, Call, Finding)
+  else if Finding.Kind = evInvalidFree then
+    Finding.Note := noInner;
   Finding.Address := NativeUInt(P);
   FindingReport(Finding);
 end;

@@ -194,7 +194,6 @@ var
   Finding: TFinding;
   Note: TNote;
 begin
-  Finding := Default(TFinding);
   Note := noNone;
   if Block = nil then
   begin
@@ -202,13 +201,10 @@ begin
     if Block <> nil then
       Note := noLikely;
   end;
-  if Block <> nil then
-    FindingFrom(Finding, evUninitialised, Messages[State = dsInUse], Block)
-  else if (State = dsFreed) and (Settings.Values[opGuard] = 0) then
+  if (Block = nil) and (State = dsFreed) and (Settings.Values[opGuard] = 0) then
     Note := noUnknown;
+  FindingFrom(Finding, evUninitialised, Messages[State = dsInUse], Block);
   Finding.Note := Note;
-  Finding.Kind := evUninitialised;
-  Finding.Message := Messages[State = dsInUse];
   Finding.Address := Fault.Address;
   FindingReportFault(Finding, Fault);
 end;

@@ -65,15 +65,8 @@ type
 
 // Makes a finding about the freed object at or around Instance.
 procedure Find(Instance: Pointer; Message: TMessage; out Finding: TFinding);
-var
-  Block: PDebugBlock;
 begin
-  Block := DebugBlockOf(Instance);
-  Finding := Default(TFinding);
-  if Block <> nil then
-    FindingFrom(Finding, evFreedCall, Message, Block);
-  Finding.Kind := evFreedCall;
-  Finding.Message := Message;
+  FindingFrom(Finding, evFreedCall, Message, DebugBlockOf(Instance));
   Finding.Address := NativeUInt(Instance);
   Finding.Slot := -1;
 end;

@@ -184,9 +184,7 @@ begin
   Info.UsableSize := Block.Usable;
   if @Hooks.BlockNote <> nil then
     Hooks.BlockNote(BlockSpan(Block.P), Info);
-  Finding := Default(TFinding);
-  Finding.Kind := Kind;
-  Finding.Message := Message;
+  FindingFrom(Finding, Kind, Message, nil);
   Finding.Data := NativeUInt(Block.P);
   Finding.Address := Finding.Data;
   Finding.Block.Size := Block.Usable - EndBytes;
