@@ -21,7 +21,7 @@ need=$build/need/$$ # its own for each run: several may run at a time
 mkdir -p "$need"
 policy=
 trap 'rm -rf "$need"; [ -z "$policy" ] || as_root rm -f "$policy"' EXIT
-trap 'exit 1' INT TERM
+trap 'exit 1' HUP INT TERM
 
 # Whether fpc compiles a program with the units, and links it without missing a file of gcc.
 compiles() { # UNITS

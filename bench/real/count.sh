@@ -30,6 +30,7 @@ stop() {
   rm -rf "$database"
 }
 trap stop EXIT
+trap 'exit 1' HUP INT TERM
 sh bench/real/database.sh make "$database" < "$out/mORMot2/create-postgres.sql"
 sh bench/real/database.sh run "$database" >> "$database/log" 2>&1 < /dev/null &
 postgres=$!

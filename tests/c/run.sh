@@ -14,15 +14,12 @@
 # without it (programs.sh). What cannot be tested on a machine is a line `skipped`. The last line is
 # the sum of all tests, `N passed, N failed`; exit code 1 when one failed.
 set -eu
-
-quick=no
+. "$(dirname "$0")/../../tools/begin.sh"
 case ${1-} in
-  --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
   --quick) quick=yes ;;
   --strict) quick=strict ;;
+  *) quick=no ;;
 esac
-
-cd "$(dirname "$0")/../.."
 root=$PWD
 out=build/test-c
 lib=$root/build/lib
