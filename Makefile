@@ -50,7 +50,7 @@ ALL_TOOLS = fpc gcc g++ lazbuild opkman xvfb-run zip unzip chromium node npm pro
   redis prometheus tmux pkg-config cmake groff spin go git
 ALL_TESTS = test-c test-checked test-programs test-release test-pure test-yield model test-faults \
   test-fuzz test-planted test-paths test-switches core test-pprof test-frameworks test-leakview test-lanemm test-live test-start test-boxes test-servers \
-  test-pages test-lazarus test-casts lint-test
+  test-pages test-lazarus test-casts test-interrupted lint-test
 
 test-all: ## all tests that need no rights of root but to install tools
 	@sh tools/need.sh $(ALL_TOOLS)
@@ -107,6 +107,9 @@ core-pure: #: the same without assembler
 test-programs: #: whole programs: threads, fork, libraries, late installation, stress
 	@sh tools/need.sh fpc
 	@sh tests/run-programs.sh $(PROGRAMS)
+
+test-interrupted: #: the interrupt key ends make test, with all that it runs
+	@sh tests/interrupted.sh
 
 test-paths: #: one unit path finds all of src/, from anywhere
 	@sh tools/need.sh fpc

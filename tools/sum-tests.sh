@@ -72,6 +72,9 @@ may_repeat=${AGAIN:-}
 again= # targets that failed, to be made once more
 unsteady= # what failed in them
 start=$(date +%s)
+# What a shell runs beside it ignores the interrupt key; its targets must not.
+heed='env --default-signal=INT,QUIT'
+$heed true 2> /dev/null || heed= # before coreutils 8.31
 
 # What failed in a log, also in targets that a target has made, which are indented and told twice; its
 # last lines where no line says it.
@@ -112,7 +115,8 @@ $(failures_in "$log" | sed 's/^/  /')"
 make_each() { # JOBS TARGET...
   jobs=$1
   shift
-  [ $# -eq 0 ] || printf '%s\n' "$@" | xargs -n 1 -P "$jobs" sh tools/sum-tests.sh --target "$logs"
+  # shellcheck disable=SC2086 # a command and its argument, or nothing
+  [ $# -eq 0 ] || printf '%s\n' "$@" | xargs -n 1 -P "$jobs" $heed sh tools/sum-tests.sh --target "$logs"
 }
 
 together=
@@ -131,6 +135,7 @@ echo "$# targets, ${JOBS:-2} at a time; their output is in $logs"
 # shellcheck disable=SC2086
 { make_each "${JOBS:-2}" $together; make_each 1 $alone; } &
 trap 'kill "$!" 2> /dev/null || true' EXIT
+trap 'exit 1' HUP INT TERM
 
 while [ -n "$left" ]; do
   waiting=

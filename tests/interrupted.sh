@@ -1,0 +1,31 @@
+#!/bin/sh
+# Tests that the interrupt key ends tools/sum-tests.sh with all that it runs.
+#
+#   sh tests/interrupted.sh
+#
+# In a copy below build, with a target that takes minutes. Ends with `N passed, N failed`.
+set -u
+. "$(dirname "$0")/../tools/begin.sh"
+copy=build/interrupted
+rm -rf "$copy"
+mkdir -p "$copy/tools" "$copy/tests"
+cp tools/sum-tests.sh "$copy/tools"
+cp tests/lib.sh tests/times.txt "$copy/tests"
+. tests/lib.sh
+cd "$copy" || exit 1
+printed=log
+
+cat > Makefile << 'END'
+slow: ; @echo $$$$ > started && exec sleep 300
+END
+is_over() { ! kill -0 "$(cat started)"; }
+if env --default-signal=INT true 2> log; then
+  # As a terminal does: to all processes at once.
+  env --default-signal=INT timeout -s INT 2 sh tools/sum-tests.sh slow > sum.log 2>&1
+  promise 'a target has started' test -s started
+  promise 'the interrupt key ends it' await is_over
+  is_over 2> log || kill "$(cat started)"
+else
+  echo 'skipped: the interrupt key: it needs coreutils 8.31'
+fi
+sum
