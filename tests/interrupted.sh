@@ -26,6 +26,6 @@ if env --default-signal=INT true 2> log; then
   promise 'the interrupt key ends it' await is_over
   is_over 2> log || kill "$(cat started)"
 else
-  echo 'skipped: the interrupt key: it needs coreutils 8.31'
+  skip 'the interrupt key' 'this needs coreutils 8.31'
 fi
 sum

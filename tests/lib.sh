@@ -17,6 +17,11 @@ fail() { # NAME [FILE]
   [ ! -s "${2-}" ] || tail -n 30 "$2" | sed 's/^/  /'
 }
 
+# Says of a test that it was not made: it counts neither as passed nor as failed.
+skip() { # NAME REASON
+  echo "skipped: $1: $2"
+}
+
 # Counts a test by its exit code.
 report() { # NAME STATUS
   if [ "$2" -eq 0 ]; then pass "$1"; else fail "$1" "$printed"; fi

@@ -16,7 +16,7 @@ mkdir -p "$out/units"
 
 if [ ! -x "$out/pprof" ]; then
   if ! sh tools/need.sh go; then
-    echo 'Left out: the real pprof needs Go'
+    skip 'the real pprof' 'it needs Go'
     echo '0 passed, 0 failed'
     exit
   fi

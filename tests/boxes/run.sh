@@ -128,7 +128,7 @@ if mkdir "$group" 2> /dev/null && echo 64M 2> /dev/null > "$group/$limit"; then
   }
   boxed 'a program that the system ends for its memory says with what' is_ended_by_system
 else
-  echo 'a group with a limit of memory: skipped: this machine lets none be made'
+  skip 'a group with a limit of memory' 'this machine lets none be made'
 fi
 rmdir "$group" 2> /dev/null
 
@@ -204,14 +204,14 @@ if mount -t tmpfs -o ro none "$out/full" 2> /dev/null; then
   promise 'so is a folder that cannot be written to' refuses "$out/full"
   umount "$out/full"
 else
-  echo 'a folder that cannot be written to: skipped: this machine lets none be mounted'
+  skip 'a folder that cannot be written to' 'this machine lets none be mounted'
 fi
 if mount -t tmpfs -o size=100k none "$out/full" 2> /dev/null; then
   promise 'so is a full device' refuses "$out/full"
   same 'which keeps nothing' 0 "$(find "$out/full" -name '*.lanebox' | wc -l)"
   umount "$out/full"
 else
-  echo 'a full device: skipped: this machine lets none be mounted'
+  skip 'a full device' 'this machine lets none be mounted'
 fi
 
 # The parent of a child process writes the box alone; a daemon, whose parent has ended, has its own.
@@ -277,7 +277,7 @@ if unshare -p -f true 2> /dev/null; then
   }
   promise 'a program in a container is said to run, and then to have been killed' runs_in_container
 else
-  echo 'a program in a container: skipped: this machine lets none be made'
+  skip 'a program in a container' 'this machine lets none be made'
 fi
 
 # A byte that changed in each half, and files of others.

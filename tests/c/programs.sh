@@ -29,7 +29,7 @@ patience=400
 # Whether the tools are there, maybe after they were installed.
 need() {
   sh "$root/tools/need.sh" "$@" > need.log 2>&1 && return 0
-  echo "$1: skipped: it is not there and cannot be installed"
+  skip "$1" 'it is not there and cannot be installed'
   return 1
 }
 

@@ -34,9 +34,10 @@ compiler_flags="-O1 -g -fno-builtin -Wall -Wextra -Wno-use-after-free -Ilib/incl
 programs="functions sizes alignments mix threads many_threads forks limits full mapped early bad plugins
   handoff frames"
 
-# Adds up a log whose last line is `N passed, N failed`; shows what failed.
+# Adds up a log whose last line is `N passed, N failed`; shows what failed, or was skipped.
 count() {
   add "$2" "$3" || true
+  grep '^skipped: ' "$2" || true
   printf '%-28s %4d passed %4d failed\n' "$1" "${added% *}" "${added#* }"
   [ "${added#* }" -eq 0 ] || { tail -n 20 "$2"; echo "failed: $1"; }
 }
@@ -49,7 +50,7 @@ run() {
   code=0
   timeout -k 5 $patience "$@" > "$log" 2>&1 || code=$?
   if [ $code -eq 77 ]; then
-    echo "$name: skipped: $(tail -n 1 "$log")"
+    skip "$name" "$(tail -n 1 "$log")"
   else
     count "$name" "$log" $code
   fi
@@ -199,7 +200,7 @@ run_without_overcommit() {
   switch=/proc/sys/vm/overcommit_memory
   before=$(cat $switch)
   if ! echo 2 2> /dev/null > $switch; then
-    echo "overcommit: skipped: this machine does not let it be turned off"
+    skip overcommit 'this machine does not let it be turned off'
     return
   fi
   # shellcheck disable=SC2064 # as it is now
@@ -227,7 +228,7 @@ run_privileged() {
   # shellcheck disable=SC2086
   gcc $compiler_flags -o "$out/trusted" "$out/trusted.c" -L"$lib" -llanemm -Wl,-rpath,"$lib"
   if [ "$(id -u)" -ne 0 ]; then
-    echo "trusted, privileged: skipped: only root can make such a program"
+    skip 'trusted, privileged' 'only root can make such a program'
     return
   fi
   chown 54321 "$out/trusted"
@@ -252,7 +253,7 @@ run_sanitized() {
   if [ "$(ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD=$sanitizer "$out/sanitized" 2>&1)" = '1 passed, 0 failed' ]; then
     run sanitized release env ASAN_OPTIONS=detect_leaks=0 "LD_PRELOAD=$sanitizer $lib/liblanemm.so" "$out/sanitized"
   else
-    echo "sanitized, release: skipped: AddressSanitizer does not run here"
+    skip 'sanitized, release' 'AddressSanitizer does not run here'
   fi
 }
 
@@ -276,12 +277,12 @@ run_moved() {
     && echo "1 passed, 0 failed"' "$out"
 }
 
-# Real programs; shows those that were skipped or failed.
+# Real programs; shows those that failed.
 run_programs() {
   log=$out/programs.log
   code=0
   sh tests/c/programs.sh "$lib/liblanemm.so" > "$log" 2>&1 || code=$?
-  grep -v ' passed, ' "$log" || true
+  grep -v -e ' passed, ' -e '^skipped: ' "$log" || true
   count 'real programs' "$log" $code
 }
 

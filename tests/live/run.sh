@@ -236,7 +236,7 @@ if unshare --ipc true 2> "$out/errors"; then
   answers 'one that had left for another before' 0 'used ' do $pid status
   stop
 else
-  echo 'namespaces of shared memory: skipped: this machine lets none be made'
+  skip 'namespaces of shared memory' 'this machine lets none be made'
 fi
 start env "LD_PRELOAD=$preload" bash -c '( echo ready; read line; exit 0 ); exit $?'
 child=$(cat /proc/$pid/task/$pid/children)
@@ -338,8 +338,11 @@ if [ "$(id -u)" -eq 0 ]; then
   chown 65534 "$out/SetUser"
   chmod 4755 "$out/SetUser"
   start "$out/SetUser"
-  promise 'a set-user-ID program has no page' sh -c "! grep -q SYSV /proc/$pid/maps"
+  promise 'a set-user-ID program runs' grep -q ready "$out/printed"
+  promise 'it has no page' sh -c "grep -q SetUser /proc/$pid/maps && ! grep -q SYSV /proc/$pid/maps"
   stop
+else
+  skip 'other users' 'only root can start a program as one'
 fi
 
 # ---------------------------------------------------------------- system calls at the start
