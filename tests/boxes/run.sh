@@ -216,7 +216,9 @@ fi
 
 # The parent of a child process writes the box alone; a daemon, whose parent has ended, has its own.
 forks() {
-  LANEMM=blackbox=$out/box/ LD_PRELOAD=$root/build/lib/liblanemm.so sh -c '(sleep 30; :) & sleep 30; :' &
+  # In a session of its own, so that all of it can be ended.
+  setsid env LANEMM="blackbox=$out/box/" LD_PRELOAD="$root/build/lib/liblanemm.so" \
+    sh -c '(sleep 30; :) & sleep 30; :' &
   process=$!
   until [ -e "$out/box/sh.$process.lanebox" ] || [ -n "$(ls "$out"/box/*."$process".lanebox 2> /dev/null)" ]; do
     sleep 0.01
@@ -227,7 +229,7 @@ forks() {
   [ "$(ls "$out/box" | grep -vc '^sleep')" -eq 1 ] && "$lanemm" blackbox "$out"/box/*."$process".lanebox
 }
 promise 'a program in C has one, its child none while it runs' forks
-pkill -P 1 -f '^sleep 30$' 2> /dev/null
+kill -KILL "-$process" 2> /dev/null
 rm -f "$out"/box/*
 
 # The daemon's number is in the name of its box alone.
