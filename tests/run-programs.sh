@@ -67,7 +67,7 @@ prints() { # NAME PATTERN
 }
 
 # Programs in the list below, and the number, name and start of the one that runs.
-programs=$(grep -E '^ *(program [0-9]|if .*built |built |progress Successor)' tests/run-programs.sh \
+programs=$(grep -E '^ *(program [0-9]|if .*built |built )' tests/run-programs.sh \
   | if [ -n "${SHORT-}" ]; then grep -v -c stress/; else grep -c .; fi)
 number=0
 running=
@@ -190,17 +190,16 @@ program 0 FullAddresses
 program 0 Fragmented
 again 0 Fragmented 10
 program 0 HeapTrace -gh
-progress Successor
-if is_wanted Successor; then
-  for successor in -dHEAPTRC -dCMEM; do
-    build tests/programs/Successor.lpr $successor > "$out/log"
+for successor in -dHEAPTRC -dCMEM; do
+  if built programs/Successor.lpr $successor; then
     try debug Successor
     prints "Successor ($successor: a manager that took over is named)" \
       '^LaneMM: another memory manager was installed after it'
     try '' Successor && ! grep -q LaneMM "$out/log"
     report "Successor ($successor: not without a setting)" $?
-  done
-  build tests/programs/Successor.lpr > "$out/log"
+  fi
+done
+if built programs/Successor.lpr; then
   try debug,quiet Successor && test ! -s "$out/log"
   report 'Successor (nothing took over)' $?
 fi
