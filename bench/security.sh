@@ -15,6 +15,7 @@ case ${1-} in
 esac
 suite=$(realpath "$1")/bench/security
 cd "$(dirname "$0")/.."
+. tools/preloads.sh
 result=${2:-bench/results/security.csv}
 out=build/security
 patience=20

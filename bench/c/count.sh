@@ -26,7 +26,7 @@ count() {
     END { exit !found }' "$out/valgrind.log"
 }
 
-(cd "$root" && sh lib/build.sh)
+(cd "$root" && . tools/preloads.sh && sh lib/build.sh)
 plain=$(count '' "$@")
 debug=$(count "debug,log=$out" "$@")
 awk -v plain="$plain" -v debug="$debug" \

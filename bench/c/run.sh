@@ -22,6 +22,7 @@
 # While there is a file build/bench/pause, it waits between two workloads.
 set -eu
 . "$(dirname "$0")/../../tools/begin.sh"
+. tools/preloads.sh
 . bench/lib.sh
 
 root=$PWD

@@ -6,6 +6,7 @@
 # The last line is the sum of all tests, `N passed, N failed`; exit code 1 when one failed.
 set -u
 . "$(dirname "$0")/../../tools/begin.sh"
+. tools/preloads.sh
 . tests/lib.sh
 kills=${1:-60}
 root=$PWD

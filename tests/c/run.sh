@@ -20,6 +20,7 @@ case ${1-} in
   --strict) quick=strict ;;
   *) quick=no ;;
 esac
+. tools/preloads.sh
 root=$PWD
 out=build/test-c
 lib=$root/build/lib

@@ -7,6 +7,7 @@
 # tests, `N passed, N failed`.
 set -eu
 . "$(dirname "$0")/../../tools/begin.sh"
+. tools/preloads.sh
 . tests/lib.sh
 out=$1
 printed=$out/library.printed

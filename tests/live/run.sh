@@ -5,6 +5,7 @@
 #   sh tests/live/run.sh [COUNT]    COUNT requests for each program; 10000
 set -u
 . "$(dirname "$0")/../../tools/begin.sh"
+. tools/preloads.sh
 count=${1:-10000}
 out=$PWD/build/live
 lanemm=$PWD/build/lanemm

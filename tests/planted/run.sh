@@ -23,6 +23,7 @@
 set -eu
 
 cd "$(dirname "$0")/../.."
+. tools/preloads.sh
 out=$PWD/build/planted
 mkdir -p "$out"
 

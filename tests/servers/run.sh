@@ -6,6 +6,7 @@
 #   sh tests/servers/run.sh
 set -u
 . "$(dirname "$0")/../../tools/begin.sh"
+. tools/preloads.sh
 out=$PWD/build/servers
 lanemm=$PWD/build/lanemm
 . tests/lib.sh
