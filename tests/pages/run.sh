@@ -52,6 +52,11 @@ write Shop clean leaks,leaks:format=html 100 clean
 write WatchEvents contended contention,html sizes 300
 write WatchEvents grown growth,html callers 5000
 
+# The programs that are looked at do not end by themselves, nor while they are stopped.
+planted= boxed=
+# shellcheck disable=SC2086 # none or one
+trap 'kill -KILL $planted $boxed 2> /dev/null || true' EXIT
+
 # The leaks of a program that has stopped itself, found from outside, and what holds the memory of another.
 make --no-print-directory lanemm
 # outside FOLDER PLANTED COMMAND...: a command of lanemm for the process, as page and as JSON
@@ -70,6 +75,7 @@ outside() {
   build/lanemm "$command" "$planted" "$@" --html > "$folder/page.html"
   build/lanemm "$command" "$planted" "$@" --json > "$folder/page.json"
   kill -KILL "$planted"
+  planted=
 }
 outside outside leak report leaks
 outside held held why
@@ -87,8 +93,9 @@ until build/lanemm blackbox --json "$out/box/Boxed.$boxed.lanebox" 2> /dev/null 
 done
 kill -KILL "$boxed"
 wait "$boxed" || true # until then it may still run
-build/lanemm blackbox --html "$out/box/Boxed.$boxed.lanebox" > "$out/box/box.html"
-build/lanemm blackbox --json "$out/box/Boxed.$boxed.lanebox" > "$out/box/box.json"
+box=$out/box/Boxed.$boxed.lanebox boxed=
+build/lanemm blackbox --html "$box" > "$out/box/box.html"
+build/lanemm blackbox --json "$box" > "$out/box/box.json"
 
 rm -rf "$out/pictures"
 mkdir "$out/pictures"
