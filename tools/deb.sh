@@ -26,7 +26,11 @@ cd "$(dirname "$0")/.."
 upstream=$(sh tools/version.sh)
 version=$(sh tools/version.sh --debian)
 tree=$out/lanemm-$version
-rm -rf "$out"
+# What an earlier run has left there, and nothing else: DIR may have files of others.
+for old in "$out"/lanemm-*/debian; do
+  [ ! -e "$old/changelog" ] || rm -rf "${old%/debian}"
+done
+rm -f "$out"/lanemm_* "$out"/*lanemm*deb
 sh tools/dist.sh --out="$out" --source
 mv "$out/lanemm-$upstream.tar.xz" "$out/lanemm_$version.orig.tar.xz"
 mkdir "$tree"
