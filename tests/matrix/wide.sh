@@ -26,6 +26,10 @@ done | awk '/^[^ ].*\.(pas|inc):[0-9]+/ { place = $1 } /\tsbb[ l]/ { print place
   | sed 's|.*/||' | sort -u > "$out/places"
 
 failed=0
+if [ ! -s "$out/places" ]; then
+  echo 'no subtraction of 64 bits was seen, not even those that are meant'
+  failed=1
+fi
 while IFS=: read -r file line; do
   path=$(find src -name "$file")
   text=$(sed -n "${line}p" "$path" | sed 's/^ *//')

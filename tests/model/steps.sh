@@ -138,6 +138,7 @@ BEGIN {
   passed = 0
   failed = 0
   while (("ls tests/model/*.pml" | getline model) > 0) { models++; read_model(model) }
+  if (entries == 0) fail("no model lists a routine")
   for (unit in needed) read_unit(unit)
   for (i = 1; i <= entries; i++)
     if (mode == "--print") print entry_file[i] " " entry_unit[i] " " entry_name[i] ":" found[entry_unit[i], entry_name[i]]
