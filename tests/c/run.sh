@@ -271,7 +271,11 @@ run_coroutine() {
 run_moved() {
   echo '#include <stdio.h>
     #include <unistd.h>
-    int main(void) { return puts("") < 0 || chdir("/"); }' > "$out/moved.c"
+    int main(void) {
+      char box[64];
+      snprintf(box, sizeof box, "moved.%d.lanebox", (int)getpid());
+      return puts("") < 0 || access(box, F_OK) || chdir("/");
+    }' > "$out/moved.c"
   gcc -o "$out/moved" "$out/moved.c" -L"$lib" -llanemm -Wl,-rpath,"$lib"
   rm -f "$out"/moved.*.lanebox
   run moved box sh -c 'cd "$0" && LANEMM=blackbox=moved ./moved && [ -z "$(ls | grep "^moved.*lanebox")" ] \
