@@ -27,7 +27,8 @@ for round in $(seq "$rounds"); do
   echo "round $round of $rounds" >&2
   echo "$rows" | while read -r row managers; do
     for manager in $managers; do
-      echo "$manager,$row,$("$out/regions" "$manager" "$row")" >> "$out/log"
+      value=$("$out/regions" "$manager" "$row")
+      echo "$manager,$row,$value" >> "$out/log"
     done
   done
 done
