@@ -186,7 +186,7 @@ costs() { # LANGUAGE TOOL TURNS
   for round in 1 2 3 4 5; do
     for tool in plain "$2"; do
       for turns in 0 "$3"; do
-        run=$(bash -c 'TIMEFORMAT="%U %S"; time "$@" > /dev/null 2>&1' x sh "$0" --run "$1" "$tool" \
+        run=$(bash -c 'TIMEFORMAT="%U %S"; time "$@" > /dev/null 2>&1' x sh tests/planted/run.sh --run "$1" "$tool" \
           work "$turns" 2>&1)
         echo "$tool $turns $run" >> "$out/times"
       done
