@@ -102,8 +102,8 @@ else
     try $switches
   done < "$out/all"
   sh tools/units.sh > "$out/options"
-  # shellcheck disable=SC2046 # the line begins with the compiler's name
-  run 'library with compiled units' with_units $(sed 's/^fpc //; s/ PROGRAM$//' "$out/options")
+  eval "set -- $(sed 's/^fpc //; s/ PROGRAM$//' "$out/options")" # they are quoted for a shell
+  run 'library with compiled units' with_units "$@"
 fi
 
 sum

@@ -84,7 +84,7 @@ echo 'unit Part; interface implementation end.' > "$program/parts/Part.pas"
 sed "s/^program plain;/program parted;\nuses Part in 'parts\/Part.pas';/" "$program/plain.lpr" \
   > "$program/parted.lpr"
 sed "s/^uses LaneMM;/uses LaneMM, Part in 'parts\/Part.pas';/" "$program/used.lpr" > "$program/both.lpr"
-units=$(sh tools/units.sh | sed 's/.* -Fu\(.*\) PROGRAM/\1/')
+units=$(sh tools/units.sh | sed "s/.*-Fu\(.*\) PROGRAM/\1/; s/'\$//") # a folder with a space is in quotes
 check 'units compiled before, -Fa' "$program" plain.lpr -FaLaneMM -Fu"$units"
 check 'units compiled before, -Fa, a unit named with its file' "$program" parted.lpr -FaLaneMM \
   -Fu"$units"
