@@ -63,13 +63,8 @@ grows() { # FILE
   grep -q '^ *+.*  all$' "$1"
 }
 
-# Redis 8 calls mallocx: a block of jemalloc is none of the library that took over malloc.
-if grep -aq mallocx "$(command -v redis-server)"; then
-  echo 'skipped: redis-server: this one allocates by functions that jemalloc alone has'
-else
-  . tests/servers/redis.sh
-  . tests/servers/killed.sh
-fi
+. tests/servers/redis.sh
+. tests/servers/killed.sh
 
 # ---------------------------------------------------------------- demos/Server
 
