@@ -1,5 +1,5 @@
 # x86_64-linux with pages of 64 KB, as tests/largepages/LargePages.inc plays them.
-without='pages-16k pages-64k'
+without=pages-64k
 how='native, pages of 64 KB played'
 options='--alone'
 page=65536
