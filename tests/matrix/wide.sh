@@ -11,13 +11,14 @@
 set -u
 . "$(dirname "$0")/../../tools/begin.sh"
 out=build/matrix/wide
+. tests/lib.sh
 rm -rf "$out"
 mkdir -p "$out"
 
 sh tests/matrix/run.sh --prepare i386-linux || exit 1
 echo 'program Probe; uses LaneMM, FastMM5; begin end.' > "$out/probe.pas"
 build/matrix/i386-linux/fpc -l- -v0 -ve -vm4082,6018 -O1 -gw2 -Fusrc '-Fusrc/*' -FU"$out" -FE"$out" \
-  "$out/probe.pas" > "$out/log" 2>&1 || { cat "$out/log"; echo '0 passed, 1 failed'; exit 1; }
+  "$out/probe.pas" > "$out/log" 2>&1 || fail 'src/ compiles for i386' "$out/log"
 
 # FILE:LINE of each subtraction with borrow, for inline routines that of the routine itself.
 for object in "$out"/LaneMM*.o; do
@@ -25,23 +26,12 @@ for object in "$out"/LaneMM*.o; do
 done | awk '/^[^ ].*\.(pas|inc):[0-9]+/ { place = $1 } /\tsbb[ l]/ { print place }' \
   | sed 's|.*/||' | sort -u > "$out/places"
 
-failed=0
-if [ ! -s "$out/places" ]; then
-  echo 'no subtraction of 64 bits was seen, not even those that are meant'
-  failed=1
-fi
+[ -s "$out/places" ] || fail 'no subtraction of 64 bits was seen, not even those that are meant'
 while IFS=: read -r file line; do
   path=$(find src -name "$file")
   text=$(sed -n "${line}p" "$path" | sed 's/^ *//')
-  if ! grep -qxF "$file: $text" tests/matrix/wide.txt; then
-    echo "$path:$line: a difference without a cast: $text"
-    failed=$((failed + 1))
-  fi
+  grep -qxF "$file: $text" tests/matrix/wide.txt || fail "$path:$line: a difference without a cast: $text"
 done < "$out/places"
 echo "$(wc -l < "$out/places") subtractions of 64 bits"
-if [ "$failed" -eq 0 ]; then
-  echo '1 passed, 0 failed'
-else
-  echo "0 passed, $failed failed"
-  exit 1
-fi
+[ "$failed" -ne 0 ] || pass
+sum

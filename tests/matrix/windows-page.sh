@@ -51,11 +51,7 @@ END
   awk -f tests/packages/follow.awk "$page"
 } > "$dir/page.script"
 
-if sh "$dir/page.script"; then
-  echo "passed: $page holds when it is followed"
-  echo '1 passed, 0 failed'
-else
-  echo "failed: $page"
-  echo '0 passed, 1 failed'
-  exit 1
-fi
+. tests/lib.sh
+printed=$dir/page.log
+promise "$page holds when it is followed" sh "$dir/page.script"
+sum
