@@ -26,6 +26,7 @@ type
     procedure AFolderThatIsNotThereIsAnError;
     procedure ATextThatIsNestedTooDeeplyIsDamaged;
     procedure BoxesThatCannotBeReadHideNoOthers;
+    procedure AnEventWithADamagedNumberHidesNoOthers;
     procedure ABoxOfALivingProcessIsKnownByAnyPath;
   end;
 
@@ -142,6 +143,37 @@ begin
   Has('made/c.lanebox is no black box', Printed);
   Has('made/d.lanebox is no black box', Printed);
   Has('  made/e.lanebox', Printed);
+end;
+
+// Adds the event that is whole, and one of which only the number is there.
+procedure TBoxTests.AnEventWithADamagedNumberHidesNoOthers;
+const
+  Text: string = 'the event that is whole';
+  Damaged: array[0..1] of UInt64 = (1000000, High(UInt64));
+var
+  Box: PBox;
+  Source: TFileStream;
+  Number: UInt64;
+begin
+  WriteBox('events.lanebox', Format(StateForm, ['']));
+  New(Box);
+  for Number in Damaged do
+  begin
+    Source := TFileStream.Create(Built + 'made/events.lanebox', fmOpenReadWrite);
+    Source.ReadBuffer(Box^, SizeOf(Box^));
+    Box^.Events[1].Mark.Number := 1;
+    Box^.Events[1].Mark.Seconds := 1000000000;
+    Box^.Events[1].Mark.Length := Length(Text);
+    Move(Text[1], Box^.Events[1].Text, Length(Text));
+    Box^.Events[1].Mark.Checksum := BoxChecksum(Box^.Events[1].Mark, 1);
+    Box^.Events[2].Mark.Number := Number;
+    Source.Position := 0;
+    Source.WriteBuffer(Box^, SizeOf(Box^));
+    Source.Free;
+    Has(Text, Shell('timeout 20 ../lanemm blackbox made/events.lanebox'));
+    AssertEquals('exit code', 0, ExitStatus);
+  end;
+  Dispose(Box);
 end;
 
 // Its first state is written within a second.

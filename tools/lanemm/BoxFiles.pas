@@ -162,14 +162,16 @@ end;
 procedure TBoxFile.AddEvents;
 var
   Event: PBoxEvent;
-  Number, Last: UInt64;
+  Number, Last, Behind: UInt64;
   Text: RawByteString;
 begin
   Last := 0;
   for Number := 0 to BoxEventCount - 1 do
-    Last := Max(Last, Box.Events[Number].Mark.Number);
-  for Number := Max(Int64(1), Int64(Last) - BoxEventCount + 1) to Int64(Last) do
+    if IsWhole(Box.Events[Number].Mark, BoxEventTextBytes) then
+      Last := Max(Last, Box.Events[Number].Mark.Number);
+  for Behind := Min(Last, UInt64(BoxEventCount)) downto 1 do
   begin
+    Number := Last - Behind + 1;
     Event := @Box.Events[Number mod BoxEventCount];
     if (Event^.Mark.Number <> Number) or not IsWhole(Event^.Mark, BoxEventTextBytes) then
       Continue;
