@@ -41,6 +41,9 @@ begin
   WriteText('deep.json', '{"profiles":' + StringOfChar('[', 300000));
   Call('diff deep.json deep.json');
   Refused(7, 'deep.json is damaged: it is nested too deeply');
+  WriteText('deep.json', '{"a":''"'',"profiles":' + StringOfChar('[', 300000));
+  Call('diff deep.json deep.json');
+  Refused(7, 'deep.json is damaged: it is nested too deeply');
   Call('dhat deep.json');
   Refused(7, 'deep.json is no JSON and no page of profiles');
   WriteText('brackets.json', '{"groups":[{"name":"' + StringOfChar('[', 5000) + '","blocks":1,"bytes":2}]}');

@@ -100,24 +100,29 @@ end;
 
 // ---------------------------------------------------------------------------- JSON
 
-// The parser calls itself for each level: a deeper text would exhaust the stack.
+// The parser calls itself for each level: a deeper text would exhaust the stack. It takes strings
+// in ' too, though JSON has none.
 function TextToJson(const Text: string): TJSONData;
 const
   MostLevels = 1000;
 var
   Index, Levels: Integer;
-  IsInString: Boolean;
+  Quote: Char; // that ends the string; #0: in none
 begin
   Index := 1;
   Levels := 0;
-  IsInString := False;
+  Quote := #0;
   while Index <= Length(Text) do
   begin
     case Text[Index] of
-      '"': IsInString := not IsInString;
+      '"', '''':
+        if Quote = #0 then
+          Quote := Text[Index]
+        else if Quote = Text[Index] then
+          Quote := #0;
       '\': Inc(Index); // only strings have it
-      '[', '{': Inc(Levels, Ord(not IsInString));
-      ']', '}': Dec(Levels, Ord(not IsInString));
+      '[', '{': Inc(Levels, Ord(Quote = #0));
+      ']', '}': Dec(Levels, Ord(Quote = #0));
     end;
     if Levels > MostLevels then
       raise Exception.Create('it is nested too deeply');
