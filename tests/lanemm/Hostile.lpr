@@ -1,6 +1,7 @@
 /// A process that does not run on LaneMM and has a status page of its own making, for the tests of
 /// lanemm: it answers each request with the first argument, in which `|` ends a line; with `endless`
-/// to the end of the page; `other`: what it shares is no page, `version`: it is of an odd version.
+/// to the end of the page; `other`: what it shares is no page, `version`: it is of an odd version,
+/// `parents`: it has the totals of another process, as that of a child before it makes one.
 program Hostile;
 
 {$mode delphi}{$H+}
@@ -45,6 +46,12 @@ begin
   begin
     Page^.Head.Layout := PageLayout + 1;
     FillChar(Page^.Head.Version, SizeOf(Page^.Head.Version), #27);
+  end
+  else if Text = 'parents' then
+  begin
+    Page^.Head.ProcessId := 1;
+    Page^.Totals.UsedBytes := 12345;
+    Page^.Totals.Count := 1;
   end;
   WriteLn('ready 1');
   Flush(Output);

@@ -54,8 +54,9 @@ type
     function Copy: TStatusPage;
   end;
 
-/// Lets a process write the totals of its status page; returns whether it did, and soon.
-function AskForTotals(ProcessId: Integer): Boolean;
+/// Lets a process write the totals of its status page; returns whether it did, and soon. Pages: those
+/// of its own that have totals, old ones too.
+function AskForTotals(ProcessId: Integer; out Pages: TPageCopies): Boolean;
 
 implementation
 
@@ -401,7 +402,8 @@ begin
   Result := Page^;
 end;
 
-function AskForTotals(ProcessId: Integer): Boolean;
+// Returns whether a process has written the totals of its status page, soon.
+function Answers(ProcessId: Integer): Boolean;
 const
   NoWords = '';
   PatienceMs = 5000;
@@ -421,6 +423,17 @@ begin
     Result := False; // the page keeps those that it has
   end;
   Mailbox.Free;
+end;
+
+function AskForTotals(ProcessId: Integer; out Pages: TPageCopies): Boolean;
+var
+  Copy: TPageCopy;
+begin
+  Result := Answers(ProcessId);
+  Pages := nil;
+  for Copy in OpenPages(ProcessId) do
+    if Copy.HasTotals and not Copy.IsParents then
+      Insert(Copy, Pages, Length(Pages));
 end;
 
 end.

@@ -142,24 +142,19 @@ end;
 // Adds the totals of the status page; false: the process does not write them now.
 function AddPage(ProcessId: Integer; const Labels: string; var Tables: TTables): Boolean;
 var
-  Page: TPageCopy;
+  Pages: TPageCopies;
   Totals: TPageTotals;
 begin
-  Result := False;
-  if not AskForTotals(ProcessId) then
+  Result := AskForTotals(ProcessId, Pages) and (Pages <> nil);
+  if not Result then
     Exit;
-  for Page in OpenPages(ProcessId) do
-    if not Result and Page.HasTotals and not Page.IsParents then
-    begin
-      Result := True;
-      Totals := Page.Page.Totals;
-      AddRow(Tables[taTotals], Labels, [Totals.UsedBytes,
-        Totals.Small.Blocks + Totals.Medium.Blocks + Totals.Large.Blocks,
-        Totals.Small.SpanBytes + Totals.Medium.SpanBytes + Totals.Large.SpanBytes,
-        Totals.CommittedBytes, Totals.PeakBytes, Totals.CachedBytes, Totals.ReservedBytes,
-        Totals.Resizes, Totals.Moves, Totals.CopiedBytes, Totals.Contended]);
-      AddCalls(Labels, Totals.OsCalls, Tables[taCalls]);
-    end;
+  Totals := Pages[0].Page.Totals;
+  AddRow(Tables[taTotals], Labels, [Totals.UsedBytes,
+    Totals.Small.Blocks + Totals.Medium.Blocks + Totals.Large.Blocks,
+    Totals.Small.SpanBytes + Totals.Medium.SpanBytes + Totals.Large.SpanBytes,
+    Totals.CommittedBytes, Totals.PeakBytes, Totals.CachedBytes, Totals.ReservedBytes,
+    Totals.Resizes, Totals.Moves, Totals.CopiedBytes, Totals.Contended]);
+  AddCalls(Labels, Totals.OsCalls, Tables[taCalls]);
 end;
 
 // Adds one process, which is not up when the system refuses, or it has another version.

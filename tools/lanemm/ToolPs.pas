@@ -70,9 +70,8 @@ function PageLine(ProcessId: Integer; const Error: string): string;
 var
   Pages: TPageCopies;
 begin
-  AskForTotals(ProcessId);
-  Pages := OpenPages(ProcessId);
-  if (Pages = nil) or not Pages[0].HasTotals then
+  AskForTotals(ProcessId, Pages);
+  if Pages = nil then
     Exit(Right(IntToStr(ProcessId), 8) + Right('-', 12) + Right('-', 12) + Right('-', 12) + '  '
       + Left(ProcessName(ProcessId), 16) + ' ' + Error);
   Result := Line(ProcessId, Pages[0].Page.Totals.UsedBytes, Pages[0].Page.Totals.CommittedBytes,

@@ -139,15 +139,15 @@ end;
 // Writes the totals of the status pages of a process whose memory cannot be read.
 procedure ShowPages(ProcessId: Integer);
 var
+  Pages: TPageCopies;
   Copy: TPageCopy;
 begin
-  AskForTotals(ProcessId);
-  for Copy in OpenPages(ProcessId) do
-    if Copy.HasTotals then
-      WriteLn(Trim(Format('status page: used %s, committed %s, peak %s, %d threads %s',
-        [BytesText(Copy.Page.Totals.UsedBytes), BytesText(Copy.Page.Totals.CommittedBytes),
-        BytesText(Copy.Page.Totals.PeakBytes), Copy.Page.Totals.Threads,
-        AgeText(Copy.Page.Totals)])));
+  AskForTotals(ProcessId, Pages);
+  for Copy in Pages do
+    WriteLn(Trim(Format('status page: used %s, committed %s, peak %s, %d threads %s',
+      [BytesText(Copy.Page.Totals.UsedBytes), BytesText(Copy.Page.Totals.CommittedBytes),
+      BytesText(Copy.Page.Totals.PeakBytes), Copy.Page.Totals.Threads,
+      AgeText(Copy.Page.Totals)])));
 end;
 
 procedure RunState(Arguments: TArguments);
