@@ -1,7 +1,8 @@
 /// A process that does not run on LaneMM and has a status page of its own making, for the tests of
 /// lanemm: it answers each request with the first argument, in which `|` ends a line; with `endless`
 /// to the end of the page; `other`: what it shares is no page, `version`: it is of an odd version,
-/// `parents`: it has the totals of another process, as that of a child before it makes one.
+/// `parents`: it has the totals of another process, as that of a child before it makes one; `silent`:
+/// it gives no answer.
 program Hostile;
 
 {$mode delphi}{$H+}
@@ -58,7 +59,7 @@ begin
   while True do
   begin
     Sleep(1);
-    if Page^.Mailbox.Requested.Room <> Page^.Mailbox.Answered.Room then
+    if (Page^.Mailbox.Requested.Room <> Page^.Mailbox.Answered.Room) and (Text <> 'silent') then
       Answer;
   end;
 end.

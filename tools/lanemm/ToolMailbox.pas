@@ -61,7 +61,7 @@ function AskForTotals(ProcessId: Integer; out Pages: TPageCopies): Boolean;
 implementation
 
 uses
-  SysUtils, StrUtils, BaseUnix, Ipc, SysCall, ToolCommands, Targets, ThreadStarts;
+  SysUtils, StrUtils, Math, BaseUnix, Ipc, SysCall, ToolCommands, Targets, ThreadStarts;
 
 const
   // The tool looks for the answer each millisecond, and rings again after so many looks.
@@ -402,25 +402,34 @@ begin
   Result := Page^;
 end;
 
-// Returns whether a process has written the totals of its status page, soon.
+var
+  // How long processes that gave no totals were waited for.
+  WaitedMs: Int64 = 0;
+
+// Returns whether a process has written the totals of its status page, soon. All that give none are
+// waited for together: there may be hundreds, such as idle children of a server.
 function Answers(ProcessId: Integer): Boolean;
 const
   NoWords = '';
   PatienceMs = 5000;
+  LeastMs = 250; // for a process that can answer: see FirstStart
 var
   Mailbox: TMailbox;
+  Began: QWord;
 begin
   if StartsStr('T', UpperCase(StatusValue(FolderOf(ProcessId), 'State'))) then
     Exit(False); // it is stopped
   if not MatchStr(StatusValue(FolderOf(ProcessId), 'Seccomp'), ['', '0']) then
     Exit(False); // its sandbox may end it for the calls of an answer
   Mailbox := nil;
+  Began := GetTickCount64;
   try
     Mailbox := TMailbox.Create(ProcessId);
-    Mailbox.Ask(NoWords, PatienceMs); // each answer comes with the totals
+    Mailbox.Ask(NoWords, Max(LeastMs, PatienceMs - WaitedMs)); // each answer comes with the totals
     Result := True;
   except
     Result := False; // the page keeps those that it has
+    Inc(WaitedMs, Int64(GetTickCount64 - Began));
   end;
   Mailbox.Free;
 end;
