@@ -59,8 +59,8 @@ const
 implementation
 
 uses
-  SysUtils, StrUtils, Classes, BaseUnix, TermIO, LaneMM.StatusPage, Targets, HeapNumbers, HeapText,
-  ToolOpen, ToolMailbox, ToolLeaks, ToolThreads;
+  SysUtils, StrUtils, Classes, Math, BaseUnix, TermIO, LaneMM.StatusPage, Targets, HeapNumbers,
+  HeapText, ToolOpen, ToolMailbox, ToolLeaks, ToolThreads;
 
 const
   DoPatienceMs = 10000;
@@ -104,30 +104,61 @@ begin
   end;
 end;
 
-// Prints the last Count reports of an event log, to which each report is appended.
-procedure PrintLast(const Path: string; Count: Integer);
+// Returns the line at which the last Count reports begin; 0: there are not so many, or the first one
+// begins there.
+function FirstOfLast(const Lines: TStringArray; Count: Integer): Integer;
 const
   Heads: array[0..2] of string = ('LaneMM: process ', 'LaneMM event log ', 'LaneMM heap report ');
 var
-  Lines: TStringList;
   Head: string;
-  Index, First: Integer;
 begin
-  Lines := TStringList.Create;
+  Result := Length(Lines);
+  while (Result > 0) and (Count > 0) do
+  begin
+    Dec(Result);
+    for Head in Heads do
+      if Lines[Result].StartsWith(Head) then
+        Dec(Count);
+  end;
+end;
+
+// Returns the lines in the last bytes of a file. The first one may be cut.
+function LastLines(Source: TStream; Bytes: Int64): TStringArray;
+var
+  Text: string;
+begin
+  SetLength(Text, Bytes);
+  Source.Seek(-Bytes, soEnd);
+  SetLength(Text, Source.Read(Pointer(Text)^, Bytes));
+  if Text.EndsWith(#10) then
+    SetLength(Text, Length(Text) - 1);
+  Result := Text.Split([#10]);
+end;
+
+// Prints the last Count reports of an event log, to which each report is appended: it is read from its
+// end, as it may be larger than memory.
+procedure PrintLast(const Path: string; Count: Integer);
+const
+  FirstBytes = 1 shl 16;
+  MostBytes = 1 shl 28;
+var
+  Source: TFileStream;
+  Bytes: Int64;
+  Lines: TStringArray;
+  First, Index: Integer;
+begin
+  Source := TFileStream.Create(Path, fmOpenRead or fmShareDenyNone);
   try
-    Lines.LoadFromFile(Path);
-    First := Lines.Count;
-    while (First > 0) and (Count > 0) do
-    begin
-      Dec(First);
-      for Head in Heads do
-        if Lines[First].StartsWith(Head) then
-          Dec(Count);
-    end;
-    for Index := First to Lines.Count - 1 do
+    Bytes := FirstBytes div 4;
+    repeat
+      Bytes := Bytes * 4;
+      Lines := LastLines(Source, Min(Bytes, Source.Size));
+      First := FirstOfLast(Lines, Count);
+    until (First > 0) or (Bytes >= Min(MostBytes, Source.Size));
+    for Index := First to High(Lines) do
       WriteLn(Printable(Lines[Index]));
   finally
-    Lines.Free;
+    Source.Free;
   end;
 end;
 
