@@ -306,8 +306,10 @@ begin
   if Call.Number = FutexCall then
     ReadFutex(Thread);
   if Pos('@', Call.Traits) > 0 then
-    Thread.What := Trim(Format('%s, descriptor %d %s', [Call.Name, Thread.Registers[Rdi],
-      Printable(fpReadLink(Format('/proc/%d/fd/%d', [Target.ProcessId, Thread.Registers[Rdi]])))]));
+    Thread.What := Format('%s, descriptor %d', [Call.Name, Thread.Registers[Rdi]]);
+  if (Pos('@', Call.Traits) > 0) and (Target is TProcessTarget) then // no core file has its file
+    Thread.What := Trim(Thread.What + ' ' + Printable(fpReadLink(Format('/proc/%d/fd/%d',
+      [Target.ProcessId, Thread.Registers[Rdi]]))));
 end;
 
 // Returns whether the routine that it waits in has this in its name.
