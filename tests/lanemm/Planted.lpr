@@ -40,6 +40,8 @@ const
   PackedCount = 40;
   HeldCount = 2000;
   SharedDataSize = 100000;
+  WideSize = 300000000;
+  WidePlace = 290000001;
 
 type
   TAlpha = class
@@ -403,6 +405,11 @@ begin
     LeakList;
   if Command = 'leakgrown' then
     LeakGrown;
+  if Command = 'wide' then // a block longer than those that lanemm copies holds an object
+  begin
+    ReallocMem(Larges[0], WideSize);
+    PPointer(PByte(Larges[0]) + WidePlace)^ := Alphas[1];
+  end;
   if Command = 'vacant' then
     WaitForThreadTerminate(BeginThread(LeaveHeap), 0);
   if Command = 'regions' then

@@ -315,15 +315,20 @@ end;
 
 // ---------------------------------------------------------------------------- holders
 
+const
+  Portion = 1 shl 20; // bytes that are read at once; larger blocks may have no copy
+
 type
   THolderFinder = class
     First, Size: UInt64; // the block
+    Target: TTarget;
     Pages: TTargetPages; // of the target; nil: all are read
     Holders: THolders;
     function Holds(Word: UInt64): Boolean; inline;
     procedure Add(Place, Word, Block: UInt64; const Name: string);
     procedure Visit(const Block: TBlockFound);
-    procedure SearchRegion(Target: TTarget; Region: PRegion);
+    procedure SearchRange(Address, Limit, Block: UInt64; const Name: string);
+    procedure SearchRegion(Region: PRegion);
   end;
 
 function THolderFinder.Holds(Word: UInt64): Boolean;
@@ -344,46 +349,36 @@ end;
 
 // In packed records an address begins at any byte.
 procedure THolderFinder.Visit(const Block: TBlockFound);
-const
-  Portion = 1 shl 20; // from there on pages that were never touched are left out
 var
-  Index, Last: Int64;
+  Index: Int64;
 begin
-  if Block.IsFree or (Block.Data = nil) or (Block.Address = First) then
+  if Block.IsFree or (Block.Address = First) then
     Exit;
-  Index := 0;
-  Last := Int64(Block.Size) - SizeOf(UInt64);
-  while Index <= Last do
-  begin
-    if Holds(PUInt64(Block.Data + Index)^) then
-      Add(Block.Address + UInt64(Index), PUInt64(Block.Data + Index)^, Block.Address,
-        ContentsName(Block));
-    Inc(Index);
-    if Index mod Portion = 0 then
-      Index := Max(Index, Int64(Pages.NextTouched((Block.Address + UInt64(Index))
-        and not UInt64(PageBytes - 1), Block.Address + Block.Size) - Block.Address)
-        - SizeOf(UInt64) + 1);
-  end;
+  if (Block.Data = nil) or (Block.Size > Portion) then
+    SearchRange(Block.Address, Block.Address + Block.Size, Block.Address, ContentsName(Block))
+  else
+    for Index := 0 to Int64(Block.Size) - SizeOf(UInt64) do
+      if Holds(PUInt64(Block.Data + Index)^) then
+        Add(Block.Address + UInt64(Index), PUInt64(Block.Data + Index)^, Block.Address,
+          ContentsName(Block));
 end;
 
-procedure THolderFinder.SearchRegion(Target: TTarget; Region: PRegion);
-const
-  Portion = 1 shl 20;
+// Leaves out pages that were never touched.
+procedure THolderFinder.SearchRange(Address, Limit, Block: UInt64; const Name: string);
 var
   Bytes: TBytes;
-  Address, Next, Count, Index: UInt64;
+  Next, Count, Index: UInt64;
 begin
   SetLength(Bytes, Portion);
-  Address := Region^.First;
-  while Address < Region^.Limit do
+  while Address < Limit do
   begin
     if Pages <> nil then
     begin
-      Next := Pages.NextTouched(Address and not UInt64(PageBytes - 1), Region^.Limit);
+      Next := Min(Pages.NextTouched(Address and not UInt64(PageBytes - 1), Limit), Limit);
       if Next > Address + SizeOf(UInt64) then
         Address := Next - SizeOf(UInt64) + 1; // a word may begin just before the page
     end;
-    Count := Region^.Limit - Address;
+    Count := Limit - Address;
     if Count > Portion then
       Count := Portion;
     Count := Target.Read(Address, Pointer(Bytes), Count);
@@ -391,9 +386,14 @@ begin
       Exit;
     for Index := 0 to Count - SizeOf(UInt64) do
       if Holds(PUInt64(@Bytes[Index])^) then
-        Add(Address + Index, PUInt64(@Bytes[Index])^, 0, NameOfRegion(Region));
+        Add(Address + Index, PUInt64(@Bytes[Index])^, Block, Name);
     Inc(Address, Count - SizeOf(UInt64) + 1); // the last ones go on in the next portion
   end;
+end;
+
+procedure THolderFinder.SearchRegion(Region: PRegion);
+begin
+  SearchRange(Region^.First, Region^.Limit, 0, NameOfRegion(Region));
 end;
 
 // Returns whether the region belongs to the heap itself.
@@ -423,6 +423,7 @@ begin
   Walker := TWalker.Create(Image);
   Finder.First := Address;
   Finder.Size := Size;
+  Finder.Target := Image.Target;
   Finder.Pages := Image.Pages;
   Walker.VisitAll(Finder.Visit);
   for Index := 0 to Image.Target.RegionCount - 1 do
@@ -431,7 +432,7 @@ begin
     if Region^.IsWritable and Region^.IsReadable and not IsOfHeap(Image, Region)
       and (Region^.Limit - Region^.First <= MostRegion)
       and not Region^.Path.StartsWith('/dev/') then
-      Finder.SearchRegion(Image.Target, Region);
+      Finder.SearchRegion(Region);
   end;
   Result := Finder.Holders;
   Walker.Free;
@@ -447,11 +448,12 @@ begin
   Finder := THolderFinder.Create;
   Finder.First := Address;
   Finder.Size := Size;
+  Finder.Target := Target;
   for Index := 0 to Target.RegionCount - 1 do
   begin
     Region := Target.Regions[Index];
     if Region^.IsWritable and Region^.IsReadable and (Region^.Module <> '') then
-      Finder.SearchRegion(Target, Region);
+      Finder.SearchRegion(Region);
   end;
   Result := Finder.Holders;
   Finder.Free;
