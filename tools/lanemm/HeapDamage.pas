@@ -24,8 +24,8 @@ function FindDamage(Image: THeapImage): TDamages;
 implementation
 
 uses
-  SysUtils, LaneMM.Layout, LaneMM.Types, LaneMM.RemoteList, LaneMM.DebugState, LaneMM.DebugSpans,
-  LaneMM.DebugRecords, HeapWalks;
+  SysUtils, Generics.Collections, LaneMM.Layout, LaneMM.Types, LaneMM.RemoteList,
+  LaneMM.DebugState, LaneMM.DebugSpans, LaneMM.DebugRecords, HeapWalks;
 
 type
   TChecker = class
@@ -184,14 +184,26 @@ begin
   Checker.Free;
 end;
 
-function Has(const Damages: TDamages; const Damage: TDamage): Boolean;
+// Leaves out what is not in Earlier. There may be hundreds of thousands.
+function Confirmed(const Damages, Earlier: TDamages): TDamages;
 var
-  Each: TDamage;
+  Known: TDictionary<string, Boolean>;
+  Damage: TDamage;
+  Count: Integer;
 begin
-  for Each in Damages do
-    if (Each.Address = Damage.Address) and (Each.Text = Damage.Text) then
-      Exit(True);
-  Result := False;
+  Known := TDictionary<string, Boolean>.Create;
+  for Damage in Earlier do
+    Known.AddOrSetValue(HexStr(Damage.Address, 16) + Damage.Text, True);
+  SetLength(Result, Length(Damages));
+  Count := 0;
+  for Damage in Damages do
+    if Known.ContainsKey(HexStr(Damage.Address, 16) + Damage.Text) then
+    begin
+      Result[Count] := Damage;
+      Inc(Count);
+    end;
+  SetLength(Result, Count);
+  Known.Free;
 end;
 
 function FindDamage(Image: THeapImage): TDamages;
@@ -199,7 +211,6 @@ const
   Looks = 5; // a program that runs may repeat what it does at the same addresses
 var
   Earlier: TDamages;
-  Damage: TDamage;
   Look: Integer;
 begin
   Result := CheckOnce(Image);
@@ -208,11 +219,8 @@ begin
     if Result = nil then
       Exit;
     Earlier := Result;
-    Result := nil;
     Image.Refresh;
-    for Damage in CheckOnce(Image) do
-      if Has(Earlier, Damage) then
-        Insert(Damage, Result, Length(Result));
+    Result := Confirmed(CheckOnce(Image), Earlier);
   end;
 end;
 
