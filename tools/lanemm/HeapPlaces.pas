@@ -145,10 +145,13 @@ end;
 function TPlaces.FramesOf(Number: Cardinal): TArray<UInt64>;
 var
   Node: TCallNode;
+  Steps: Integer; // in a damaged table a node may lead to itself
 begin
   Result := nil;
-  while (Number <> 0) and (Length(Result) < MostFrames) do
+  Steps := 0;
+  while (Number <> 0) and (Length(Result) < MostFrames) and (Steps <= MostFrames) do
   begin
+    Inc(Steps);
     if not ReadNode(Number, Node) then
       Exit(nil); // a part would be another backtrace
     // As BacktraceAdd: none of the C library's own.
