@@ -26,6 +26,7 @@ type
     procedure TheViewerReadsAProfile;
     procedure SitesOfOneStackAreOne;
     procedure LivesAndThePeakOfASiteComeFromTheTimeLine;
+    procedure LivesOfManyBlocksForMonthsHaveTheirLength;
     procedure FilesWithoutAProfileOfTheHeapAreRefused;
   end;
 
@@ -133,6 +134,25 @@ begin
   Same(700, Site.Int64s['mb'], 'most bytes');
 end;
 
+// 10 million blocks for a month; 1 TB in blocks of 100 bytes for three.
+procedure TDhatTests.LivesOfManyBlocksForMonthsHaveTheirLength;
+const
+  Month = 10000000 * 2592000e6;
+  Quarter = 1e10 * 7776000e6;
+begin
+  WriteText('months.json', Profile.Replace('[5,500,2,200,0,0,30]',
+    '[10000000,1000000000,10000000,1000000000,0,0,25920000000000000]'));
+  FreeAndNil(Dhat);
+  Dhat := CallForJson('dhat months.json');
+  AssertEquals(1.0, Dhat.Arrays['pps'].Objects[0].Floats['tl'] / Month, 0.001);
+  WriteText('months.json', Profile.Replace('[500,500,0,0]', '[1000000000000,0]')
+    .Replace('[1000,2000,3000,4000]', '[0,7776000000]')
+    .Replace('[5,500,0,0,5,500,0]', '[10000000000,1000000000000,0,0,0,0,0]'));
+  FreeAndNil(Dhat);
+  Dhat := CallForJson('dhat months.json');
+  AssertEquals(1.0, Dhat.Arrays['pps'].Objects[0].Floats['tl'] / Quarter, 0.001);
+end;
+
 procedure TDhatTests.FilesWithoutAProfileOfTheHeapAreRefused;
 begin
   WriteText('none.json', '{"profiles":[]}');
@@ -144,6 +164,9 @@ begin
   WriteText('bare.json', Copy(Profile, Pos('"profiles"', Profile) - 1).Replace(',"profiles', '{"profiles'));
   Call('dhat bare.json');
   Refused(7, 'bare.json is damaged: ');
+  WriteText('odd.json', Profile.Replace('"sites":[', '"sites":5,"others":['));
+  Call('dhat odd.json');
+  Refused(7, 'odd.json is damaged: ');
   Call('dhat');
   Refused(2, 'PROFILE is missing');
 end;
