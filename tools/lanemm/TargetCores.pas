@@ -413,13 +413,18 @@ end;
 
 // ---------------------------------------------------------------------------- reading
 
-// Opens a mapped file; nil without one. Only a regular one: to open a device could do something.
+// Opens a mapped file, until the next one is opened; nil without one. Only a regular one: to open a
+// device could do something.
 function TCoreTarget.OpenMapped(const Name: string): TFileStream;
+const
+  MostOpen = 100; // the process may have had more than this program may open
 var
   State: TStat;
 begin
   if Files.TryGetValue(Name, Result) then
     Exit;
+  if Files.Count >= MostOpen then
+    Files.Clear;
   Result := nil;
   if (FpStat(Name, State) = 0) and fpS_ISREG(State.st_mode) and (FpAccess(Name, R_OK) = 0) then
     Result := TFileStream.Create(Name, fmOpenRead or fmShareDenyNone);
