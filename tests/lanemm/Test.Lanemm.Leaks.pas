@@ -37,6 +37,7 @@ type
     procedure DataBetweenObjectsIsNoRetainer;
     procedure LeaksOfACProgramAreFound;
     procedure ARealCProgramHasFewLeaks;
+    procedure StacksInOneMappingAreRead;
     procedure LeaksAreCompared;
     procedure AnotherUsersProcessIsRefused;
     procedure RowsOfManyGroupsAreFound;
@@ -364,6 +365,13 @@ begin
   AtLeast(2000, Read('').Int64s['blocksInUse'], 'blocks in use');
   AtMost(Answer.Int64s['blocksInUse'] div 100, Answer.Int64s['blocks'], 'leaks '
     + Answer.Arrays['groups'].AsJSON);
+end;
+
+procedure TLeakTests.StacksInOneMappingAreRead;
+begin
+  StartAndStop('./PlantedC stacks', 'LD_PRELOAD=' + Root + 'build/lib/liblanemm.so');
+  AtLeast(2, Read('').Int64s['blocksInUse'], 'blocks in use');
+  AtMost(1000000, Answer.Int64s['bytes'], 'bytes of leaks, ' + Answer.Arrays['groups'].AsJSON);
 end;
 
 procedure TLeakTests.LeaksAreCompared;

@@ -154,21 +154,24 @@ begin
   Result := (Before = nil) or not Before^.IsReadable;
 end;
 
-// Returns the first address of a region that is in use.
+// Returns the first address of a region that is in use. Stacks without guards between them are one.
 function FirstInUse(Target: TTarget; Region: PRegion; const Registers: TArray<TRegisters>): UInt64;
 const
   RedZone = 128; // bytes below the stack pointer that a routine may use
 var
-  Each: TRegisters;
-  Stack: UInt64;
+  Stack, Lowest: UInt64;
+  Index: Integer; // the records of some thousand threads are not copied for each region
 begin
-  Result := Region^.First;
-  for Each in Registers do
+  Lowest := Region^.Limit;
+  for Index := 0 to High(Registers) do
   begin
-    Stack := Each[StackRegister] - RedZone;
-    if (Stack > Result) and (Stack < Region^.Limit) and HasGuard(Target, Region) then
-      Result := Stack and not UInt64(SizeOf(UInt64) - 1);
+    Stack := Registers[Index][StackRegister];
+    if (Stack >= Region^.First) and (Stack < Lowest) then
+      Lowest := Stack;
   end;
+  Result := Region^.First;
+  if (Lowest < Region^.Limit) and (Lowest - Result > RedZone) and HasGuard(Target, Region) then
+    Result := (Lowest - RedZone) and not UInt64(SizeOf(UInt64) - 1);
 end;
 
 function ProgramRanges(Image: THeapImage; const Registers: TArray<TRegisters>; OfModules: Boolean)
