@@ -357,14 +357,17 @@ begin
   ReadBarrier; // the answer after its number
 end;
 
-// Returns an answer with the paths by which this program reaches the files.
+// Returns an answer with the paths by which this program reaches the files. A long answer is cut, maybe
+// within a path.
 function TMailbox.FilesFrom(const Lines: string): string;
 var
   Line: string;
 begin
   Result := '';
   for Line in Lines.Split([#10], TStringSplitOptions.ExcludeEmpty) do
-    if Line.StartsWith(FilePrefix) then
+    if Line.StartsWith(FilePrefix) and Lines.EndsWith(Line) then
+      Result := Result + 'more files, for whose names the answer had no room'#10
+    else if Line.StartsWith(FilePrefix) then
       Result := Result + FilePrefix + PathFrom(Pid, Line.Substring(Length(FilePrefix))) + #10
     else
       Result := Result + Line + #10;
