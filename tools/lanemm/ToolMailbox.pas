@@ -26,7 +26,7 @@ type
     function HasSegment: Boolean;
     procedure Close;
     function OpenOwn: Boolean;
-    procedure WakeChild(const Parents: TPageCopy);
+    procedure WakeChild(const Parents: TPageCopy; PatienceMs: Int64);
     procedure RaiseUnopened;
     procedure Ring(Round: Integer);
     procedure TryBecomeClient;
@@ -42,9 +42,9 @@ type
     Answer: string;
     /// How often this tool has rung, and how many threads it has started in the process.
     RingCount, StartCount: Integer;
-    /// Opens the page of a process for reading and writing. Raises ETool when it has none that takes
-    /// requests, or the system refuses.
-    constructor Create(ProcessId: Integer);
+    /// Opens the page of a process for reading and writing; waits, PatienceMs at most, until a child
+    /// has made its own. Raises ETool when it has none that takes requests, or the system refuses.
+    constructor Create(ProcessId: Integer; PatienceMs: Int64 = 1000);
     destructor Destroy; override;
     /// Sends the words and waits for the answer, PatienceMs at most. Raises ETool without one.
     procedure Ask(const Words: string; PatienceMs: Int64);
@@ -158,9 +158,7 @@ begin
 end;
 
 // Asks a child process, which has the page of its parent so far, for one of its own.
-procedure TMailbox.WakeChild(const Parents: TPageCopy);
-const
-  Rounds = 50;
+procedure TMailbox.WakeChild(const Parents: TPageCopy; PatienceMs: Int64);
 var
   Round: Integer;
   Why: string;
@@ -169,7 +167,7 @@ begin
   Page := MapSegment(Pid, Segment, 0);
   if (Page = nil) or (Page^.Head.Layout <> PageLayout) or (Page^.Head.HasMailbox <> 1) then
     Exit; // as below for the page of its own
-  for Round := 0 to Rounds - 1 do
+  for Round := 0 to PatienceMs div LooksForRing - 1 do
   begin
     Page^.Mailbox.Wanted.Room := UInt64(OwnNumber(Pid));
     Ring(Round);
@@ -206,7 +204,7 @@ begin
     + ' (kernel.shmmni, a sandbox)', [Pid]);
 end;
 
-constructor TMailbox.Create(ProcessId: Integer);
+constructor TMailbox.Create(ProcessId: Integer; PatienceMs: Int64);
 var
   Copy: TPageCopy;
 begin
@@ -217,7 +215,7 @@ begin
   if not OpenOwn then
     for Copy in OpenPages(Pid) do
       if Copy.IsParents and (Page = nil) then
-        WakeChild(Copy);
+        WakeChild(Copy, PatienceMs);
   if Page = nil then
     RaiseUnopened;
   CheckPage(Page^, Format('process %d', [Pid]));
@@ -415,10 +413,12 @@ function Answers(ProcessId: Integer): Boolean;
 const
   NoWords = '';
   PatienceMs = 5000;
+  ChildMs = 1000;
   LeastMs = 250; // for a process that can answer: see FirstStart
 var
   Mailbox: TMailbox;
   Began: QWord;
+  LeftMs: Int64;
 begin
   if StartsStr('T', UpperCase(StatusValue(FolderOf(ProcessId), 'State'))) then
     Exit(False); // it is stopped
@@ -426,9 +426,10 @@ begin
     Exit(False); // its sandbox may end it for the calls of an answer
   Mailbox := nil;
   Began := GetTickCount64;
+  LeftMs := Max(LeastMs, PatienceMs - WaitedMs);
   try
-    Mailbox := TMailbox.Create(ProcessId);
-    Mailbox.Ask(NoWords, Max(LeastMs, PatienceMs - WaitedMs)); // each answer comes with the totals
+    Mailbox := TMailbox.Create(ProcessId, Min(LeftMs, ChildMs));
+    Mailbox.Ask(NoWords, LeftMs); // each answer comes with the totals
     Result := True;
   except
     Result := False; // the page keeps those that it has
