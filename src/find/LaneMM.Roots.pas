@@ -66,13 +66,13 @@ end;
 
 procedure MarkEnd(var Snapshot: TSnapshot; Frame: NativeUInt);
 var
-  Mapping: TOsMapping;
+  First, Limit: NativeUInt;
 begin
   PauseVisitStacks(MarkStack, @Snapshot);
   RetainersMarkWord(Snapshot, NativeUInt(RaiseList), nsRunning); // exceptions being handled
   // Of routines that were left through Halt or an exception.
-  if (ExitCode <> 0) and OsFindRegion(Frame, Mapping) then
-    MarkWords(Frame and not (SizeOf(Pointer) - 1), Mapping.Limit, @Snapshot);
+  if (ExitCode <> 0) and OsFindStack(Frame, First, Limit) then
+    MarkWords(Frame and not (SizeOf(Pointer) - 1), Limit, @Snapshot);
   if @Leaks.VisitRoots <> nil then
     Leaks.VisitRoots(MarkWords, @Snapshot, Frame); // below it lies what ended routines left
 end;
@@ -176,7 +176,6 @@ end;
 procedure RootsMarkAll(var Snapshot: TSnapshot; Frame: NativeUInt);
 var
   Scan: TScan;
-  Mapping: TOsMapping;
   First, Limit: NativeUInt;
   Shift: Cardinal;
 begin
@@ -194,8 +193,8 @@ begin
   SetHole(Scan.Holes[1], Snapshot.Nodes, Snapshot.NodeLimit * SizeOf(TNode));
   SetHole(Scan.Holes[2], Snapshot.Groups, SnapshotTablesSize);
   OsVisitMappings(MarkMapping, @Scan);
-  if OsFindRegion(Frame, Mapping) then
-    MarkWords(Frame, Mapping.Limit, @Snapshot);
+  if OsFindStack(Frame, First, Limit) then
+    MarkWords(Frame, Limit, @Snapshot);
   if RootsOwnVariables(First, Limit) then
     for Shift := 0 to SizeOf(Pointer) - 1 do
       MarkPart(Scan, First + Shift, Limit, 0);

@@ -2,8 +2,8 @@
 //
 // Owns:       Stacks.Depth, Shown, CodeFirst, CodeLimit, ManagerCalls, KnownStarts, Module,
 //             Routines, RoutinesSize.
-// Invariants: reads the stack of the calling thread between the stack pointer and the end of its
-//             mapping, and the code that LaneMM.CodeRanges has; nothing else.
+// Invariants: reads the stack of the calling thread between the stack pointer and its end, and the
+//             code that LaneMM.CodeRanges has; nothing else.
 // x86:        the run-time library and optimized code have no frame pointers. The prologue of a
 //             routine gives the distance from its stack pointer to its return address; it is
 //             searched for backwards from the call, at the alignment of routines. A call
@@ -305,23 +305,19 @@ end;
 
 // ---------------------------------------------------------------------------- the stack
 
-// The bounds are kept in the thread heap: the mapping is slow to find.
+// The bounds are kept in the thread heap: they are slow to find.
 function StackEnd(Sp: NativeUInt): NativeUInt;
 var
   Heap: PHeap;
-  Mapping: TOsMapping;
+  First: NativeUInt;
 begin
   Heap := OsThreadHeap;
   if (Heap <> nil) and (Sp >= Heap^.Notes.StackFirst) and (Sp < Heap^.Notes.StackLimit) then
     Exit(Heap^.Notes.StackLimit);
-  if not OsFindMapping(Sp, Mapping) then
-    Exit(Sp);
-  if Heap <> nil then
-  begin
-    Heap^.Notes.StackFirst := Mapping.First;
-    Heap^.Notes.StackLimit := Mapping.Limit;
-  end;
-  Result := Mapping.Limit;
+  if not OsFindStack(Sp, First, Result) or (Heap = nil) then
+    Exit;
+  Heap^.Notes.StackFirst := First;
+  Heap^.Notes.StackLimit := Result;
 end;
 
 // Returns the manager call that returns to Return: one through a word of the run-time library's

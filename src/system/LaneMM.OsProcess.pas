@@ -34,6 +34,10 @@ function OsFindMapping(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
 /// OsFindMapping while threads are paused, of code in the program, too, without a file to read. Of
 /// that, and of Windows, where it takes a loader lock, without the path.
 function OsFindRegion(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
+/// Finds the stack that holds Sp, also while threads are paused: its mapping, up to the next page
+/// that cannot be read. From glibc 2.42 on, stacks of several threads may be one mapping, with a
+/// marked page before each. False, and Limit is Sp, where nothing is mapped.
+function OsFindStack(Sp: NativeUInt; out First, Limit: NativeUInt): Boolean;
 /// Calls Visitor for each mapping of the process, in the order of address.
 procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
 /// Moves First on to the next word, of any alignment, in pages that the process has ever touched;
@@ -70,6 +74,38 @@ uses
 {$else}
   {$I LaneMM.OsProcess.Linux.inc}
 {$endif}
+
+function OsFindStack(Sp: NativeUInt; out First, Limit: NativeUInt): Boolean;
+const
+  MostStep = NativeUInt(1) shl 20;
+var
+  Mapping: TOsMapping;
+  Step: NativeUInt;
+begin
+  First := Sp;
+  Limit := Sp;
+  Result := OsFindRegion(Sp, Mapping);
+  if not Result then
+    Exit;
+  First := Mapping.First;
+  Limit := Sp and not NativeUInt(OsGranule - 1);
+  Step := OsGranule;
+  while (Limit < Mapping.Limit) and (Step >= OsGranule) do
+  begin
+    if Step > NativeUInt(Mapping.Limit - Limit) then
+      Step := Mapping.Limit - Limit;
+    if not OsCanRead(Pointer(Limit), Step) then
+      Step := Step div 2 and not NativeUInt(OsGranule - 1)
+    else
+    begin
+      Inc(Limit, Step);
+      if Step < MostStep then
+        Inc(Step, Step);
+    end;
+  end;
+  if Limit <= Sp then
+    Limit := Mapping.Limit; // the system does not say: the page of Sp is one of them
+end;
 
 procedure CountThread(Id: Cardinal; Context: Pointer);
 begin

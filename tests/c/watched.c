@@ -3,7 +3,7 @@
  *
  *   watched [configure | signal N | wait | damage | before | aligned | below | beyond | stale | zeroed |
  *           filled | twice | lose | counted | realigned | handler | bare FOLDER |
- *           threads | fork | child HOW]
+ *           threads | marked | fork | child HOW]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
  * wait: waits to be ended. damage: writes behind a block. before: writes 32 bytes before one.
@@ -16,7 +16,8 @@
  * array of Pascal does. realigned: loses blocks below a routine that
  * aligns its stack, called by two others in turn. handler: loses a block in the handler of a signal that
  * the first instruction of a routine raises. bare: loses a list in a root without /proc. threads: ends while threads run that no
- * signal reaches, and others have ended. fork: a child lets blocks grow in a routine
+ * signal reaches, and others have ended. marked: ends while threads run whose stacks are one mapping, with a
+ * page between that cannot be read, as those of glibc 2.42 are. fork: a child lets blocks grow in a routine
  * of its own. child: loses a list, starts a child, by `fork` one that ends at once, by `free` one that
  * frees blocks of its own, by `lose` one that loses some, by `_exit`, `exec`, `vfork`, `spawn` and
  * `system` one that does not end as programs do, and ends without a report. */
@@ -234,6 +235,32 @@ static void leave_threads(void) {
   }
 }
 
+static void *rest(void *ignored) {
+  void *volatile block = malloc(900);
+  if (write(is_ready[1], "", 1) == 1)
+    pause();
+  free(block);
+  return ignored;
+}
+
+/* A kernel that knows no such marks leaves the pages as they are. */
+static void leave_threads_between_marks(void) {
+  enum { THREADS = 4, STACK = 1 << 18, PAGE = 4096, INSTALL_GUARD = 102 };
+  char *stacks = mmap(NULL, THREADS * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  pthread_attr_t attributes;
+  pthread_t thread;
+  char ready;
+  if (stacks == MAP_FAILED || pipe(is_ready) != 0)
+    exit(9);
+  for (int i = 0; i < THREADS; i++) {
+    madvise(stacks + i * STACK, PAGE, INSTALL_GUARD);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, stacks + i * STACK + PAGE, STACK - PAGE);
+    pthread_create(&thread, &attributes, rest, NULL);
+    check_failed += read(is_ready[0], &ready, 1) != 1;
+  }
+}
+
 static void work(int is_aligned) {
   void *block = NULL;
   pthread_t thread;
@@ -392,6 +419,8 @@ int main(int count, char **arguments) {
     lose_in_handler();
   if (strcmp(mode, "threads") == 0)
     leave_threads();
+  if (strcmp(mode, "marked") == 0)
+    leave_threads_between_marks();
   for (int i = 0; strcmp(mode, "fill") == 0 && i < 2; i++)
     fill_memory();
   spoil(mode);

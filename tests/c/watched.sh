@@ -437,8 +437,9 @@ finds_no_leaks_beside_reports() {
     && ! grep -i leak "$log" && [ "$(cat out)" = done ]
 }
 
+# finds_no_leaks_of_threads SETTINGS [MODE]
 finds_no_leaks_of_threads() {
-  watch "leaks,log=logs$1" threads && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
+  watch "leaks,log=logs$1" "${2:-threads}" && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
 
 sets_exit_code() {
@@ -574,6 +575,7 @@ fi
 promise 'leaks says in one line that nothing is lost, with quiet nothing' finds_no_leaks
 promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads ''
 promise 'also with the stacks of debug mode' finds_no_leaks_of_threads ,debug
+promise 'also where marked pages lie between the stacks of threads' finds_no_leaks_of_threads '' marked
 promise 'also beside the thread of timed reports' finds_no_leaks_beside_reports
 promise 'leaks:exit sets the exit code of a program with leaks' sets_exit_code
 for words in unknown help off profile; do

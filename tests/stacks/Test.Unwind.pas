@@ -13,7 +13,7 @@ type
   strict private
     Taken: TBacktrace;
     Heaps: array[Boolean] of PHeap;
-    EndSeen, EndOfMapping: NativeUInt;
+    EndSeen, EndOfStack: NativeUInt;
     {$if defined(LINUX) and defined(CPUX86_64)}
     procedure TakeInOddFrames;
     {$ifend}
@@ -404,12 +404,11 @@ end;
 
 procedure TUnwindTests.SeeTheEnd;
 var
-  Mapping: TOsMapping;
+  First: NativeUInt;
 begin
   Heaps[True] := ThreadHeap;
-  EndSeen := StackEnd(NativeUInt(@Mapping));
-  OsFindMapping(NativeUInt(@Mapping), Mapping);
-  EndOfMapping := Mapping.Limit;
+  EndSeen := StackEnd(NativeUInt(@First));
+  OsFindStack(NativeUInt(@First), First, EndOfStack);
 end;
 
 // The record of an ended thread is used again, by one whose stack may be shorter. It may not be the
@@ -432,7 +431,7 @@ begin
     Inc(Round);
   until (Heaps[False] = Heaps[True]) or (Round = MostRounds);
   AssertTrue('the record is used again', Heaps[False] = Heaps[True]);
-  AssertTrue('end of the stack', EndSeen = EndOfMapping);
+  AssertTrue('end of the stack', EndSeen = EndOfStack);
 end;
 
 procedure TUnwindTests.SameStackIsTheSameSite;

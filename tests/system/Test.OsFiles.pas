@@ -21,6 +21,7 @@ type
     {$else}
     procedure FileThatAnotherUserPlantedIsNotAppendedTo;
     procedure CodeOfTheProgramIsFoundWithoutAFile;
+    procedure StackEndsBeforeTheNextGuardPage;
     procedure VariablesOfTheProgramAreThoseOfTheKernel;
     procedure AuxiliaryVectorIsThatOfTheKernel;
     {$endif}
@@ -172,6 +173,30 @@ begin
   Same(Mapping.First, Region.First, 'its start');
   Same(Mapping.Limit, Region.Limit, 'its end');
   AssertFalse('not of a program', OsFindRegion(8, Region));
+end;
+
+// Where the kernel marks guard pages, all is one mapping, as the stacks of glibc 2.42 are.
+procedure TOsFilesTests.StackEndsBeforeTheNextGuardPage;
+const
+  Pages = 64;
+var
+  Base, Guard: PByte;
+  First, Limit: NativeUInt;
+  Index: Integer;
+begin
+  Base := OsReserve(Pages * OsGranule);
+  AssertTrue('reserved', (Base <> nil) and OsCommit(Base, Pages * OsGranule));
+  for Index := 1 to Pages - 1 do
+  begin
+    Guard := Base + NativeUInt(Index) * OsGranule;
+    AssertTrue('guarded', OsGuard(Guard, OsGranule));
+    AssertTrue('found', OsFindStack(NativeUInt(Base) + 100, First, Limit));
+    AtMost(NativeUInt(Base), First, 'its start');
+    Same(NativeUInt(Guard), Limit, 'its end');
+    AssertTrue('open again', OsUnguard(Guard, OsGranule));
+  end;
+  OsRelease(Base, Pages * OsGranule);
+  AssertFalse('no stack', OsFindStack(8, First, Limit));
 end;
 
 // The bytes of a file of /proc, followed by zeros.
