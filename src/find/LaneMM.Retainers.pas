@@ -117,36 +117,41 @@ type
 
 // ---------------------------------------------------------------------------- words
 
-// RetainersSee of words that can be read here, copied from Offset bytes on.
+// RetainersSee of words here: copies, of words Offset bytes farther on, or those of this process.
 procedure SeeWords(const Snapshot: TSnapshot; First, Limit: PByte; Offset: NativeUInt;
   See: TSeeNode; Context: Pointer);
 const
   Steps: array[Boolean] of NativeUInt = (SizeOf(NativeUInt), 1);
 var
   Lowest, Bytes, Word, Step: NativeUInt;
-  Past: PByte;
+  Start, Past: PByte;
   Index: Cardinal;
 begin
   if Snapshot.NodeCount = 0 then
     Exit;
-  Past := First + 1 shl 20; // from there on pages that were never touched are left out
   Lowest := NativeUInt(Snapshot.Nodes^.Address);
   Bytes := NativeUInt(Snapshot.Nodes[Snapshot.NodeCount - 1].Address)
     + Snapshot.Nodes[Snapshot.NodeCount - 1].Size - Lowest + 1; // the last may be of no bytes
   Step := Steps[Snapshot.IsPacked];
-  while First + SizeOf(Word) <= Limit do
-  begin
+  Start := First;
+  Past := First;
+  if (Offset <> 0) or (NativeUInt(Limit - First) < OsPageSize) then
+    Past := Limit; // nothing smaller than a page is protected
+  Dec(Limit, SizeOf(Word) - 1); // where no whole word begins any more
+  while First < Limit do
     if First >= Past then
-      Past := OsTouched(First, Limit - SizeOf(Word));
-    Word := PNativeUInt(First)^;
-    if NativeUInt(Word - Lowest) < Bytes then
+      Past := OsNextWords(Start, Limit, First)
+    else
     begin
-      Index := SnapshotNodeAt(Snapshot, Word);
-      if Index <> NoNode then
-        See(Index, NativeUInt(First) + Offset, Context);
+      Word := PNativeUInt(First)^;
+      if NativeUInt(Word - Lowest) < Bytes then
+      begin
+        Index := SnapshotNodeAt(Snapshot, Word);
+        if Index <> NoNode then
+          See(Index, NativeUInt(First) + Offset, Context);
+      end;
+      Inc(First, Step);
     end;
-    Inc(First, Step);
-  end;
 end;
 
 // RetainersSee of words elsewhere: of pages that can be read. A packed word may lie in two

@@ -44,6 +44,11 @@ procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
 /// at most to Limit. All before is zeros that need no memory. Returns where no such word begins any
 /// more, at most Limit. Where the pages are not known, as on Windows, First stays, up to Limit.
 function OsTouched(var First: PByte; Limit: PByte): PByte;
+/// Moves First on to the next word before Limit, of any alignment, that can be read: a program may
+/// protect pages, also of its blocks, and stacks have guard pages. From 1 MB after Start on, leaves
+/// out pages that the process never touched. Returns where a word begins that is none of these, at
+/// most Limit; others may follow. Without any, First is Limit or behind it.
+function OsNextWords(Start, Limit: PByte; var First: PByte): PByte;
 /// Calls Visitor for each thread of the process.
 procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
 /// Returns the number of threads of the process, LaneMM's own included.
@@ -105,6 +110,33 @@ begin
   end;
   if Limit <= Sp then
     Limit := Mapping.Limit; // the system does not say: the page of Sp is one of them
+end;
+
+// Returns whether all words can be read that begin from First on and before Limit.
+function CanReadWords(First, Limit: PByte): Boolean;
+begin
+  First := PByte(NativeUInt(First) and not NativeUInt(OsPageSize - 1));
+  Result := OsCanRead(First, NativeUInt(Limit - First) + SizeOf(Pointer) - 1);
+end;
+
+function OsNextWords(Start, Limit: PByte; var First: PByte): PByte;
+const
+  WholeBytes = 1 shl 20;
+  MostBytes = 16 shl 20;
+begin
+  Result := Limit;
+  if NativeUInt(Limit - First) > MostBytes then
+    Result := First + MostBytes;
+  if NativeUInt(First - Start) >= WholeBytes then
+    Result := OsTouched(First, Result)
+  else if NativeUInt(Result - Start) > WholeBytes then
+    Result := Start + WholeBytes;
+  if (First >= Result) or CanReadWords(First, Result) then
+    Exit;
+  while (First < Result) and not CanReadWords(First, First + 1) do
+    First := PByte(NativeUInt(First) and not NativeUInt(OsPageSize - 1)) + OsPageSize;
+  while (First < Result) and not CanReadWords(First, Result) do
+    Result := First + NativeUInt(Result - First) div 2;
 end;
 
 procedure CountThread(Id: Cardinal; Context: Pointer);

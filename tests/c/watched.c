@@ -3,7 +3,7 @@
  *
  *   watched [configure | signal N | wait | damage | before | aligned | below | beyond | stale | zeroed |
  *           filled | twice | lose | counted | realigned | handler | bare FOLDER |
- *           threads | marked | fork | child HOW]
+ *           protected | threads | marked | fork | child HOW]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
  * wait: waits to be ended. damage: writes behind a block. before: writes 32 bytes before one.
@@ -15,7 +15,8 @@
  * lose: loses a list, and keeps blocks in all other ways. counted: loses a block that looks as a dynamic
  * array of Pascal does. realigned: loses blocks below a routine that
  * aligns its stack, called by two others in turn. handler: loses a block in the handler of a signal that
- * the first instruction of a routine raises. bare: loses a list in a root without /proc. threads: ends while threads run that no
+ * the first instruction of a routine raises. bare: loses a list in a root without /proc. protected: keeps
+ * a block with a page that it has protected, and one that the page behind leads to. threads: ends while threads run that no
  * signal reaches, and others have ended. marked: ends while threads run whose stacks are one mapping, with a
  * page between that cannot be read, as those of glibc 2.42 are. fork: a child lets blocks grow in a routine
  * of its own. child: loses a list, starts a child, by `fork` one that ends at once, by `free` one that
@@ -201,6 +202,16 @@ __attribute__((noinline)) char lose_second(int size) {
   volatile char padding[24];
   padding[0] = 1;
   return lose_realigned(size)[0] + padding[0]; /* marked: lose second */
+}
+
+static char *guarded;
+
+static void keep_protected(void) {
+  enum { SIZE = 1 << 18, PAGE = 4096 };
+  guarded = aligned_alloc(PAGE, SIZE);
+  *(void **)(guarded + PAGE) = malloc(700);
+  if (mprotect(guarded, PAGE, PROT_NONE) != 0)
+    exit(10);
 }
 
 static int is_ready[2];
@@ -417,6 +428,8 @@ int main(int count, char **arguments) {
   }
   if (strcmp(mode, "handler") == 0)
     lose_in_handler();
+  if (strcmp(mode, "protected") == 0)
+    keep_protected();
   if (strcmp(mode, "threads") == 0)
     leave_threads();
   if (strcmp(mode, "marked") == 0)

@@ -431,6 +431,10 @@ finds_no_leaks() {
     && watch leaks,quiet,log=logs && [ ! -s err ]
 }
 
+reads_no_protected_page() {
+  watch leaks,log=logs protected && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
+}
+
 # The reports are written, and no log of leaks.
 finds_no_leaks_beside_reports() {
   watch leaks,profile,json,every=1h,log=logs threads && [ -n "$(ls logs/*.json)" ] \
@@ -573,6 +577,7 @@ else
   skip 'leaks without /proc' 'only root may change the root'
 fi
 promise 'leaks says in one line that nothing is lost, with quiet nothing' finds_no_leaks
+promise 'leaks reads no page of a block that the program has protected' reads_no_protected_page
 promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads ''
 promise 'also with the stacks of debug mode' finds_no_leaks_of_threads ,debug
 promise 'also where marked pages lie between the stacks of threads' finds_no_leaks_of_threads '' marked

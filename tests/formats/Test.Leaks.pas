@@ -19,6 +19,7 @@ type
     {$if defined(LINUX) and defined(CPUX64)}
     procedure PagesThatWereNeverTouchedAreNotRead;
     procedure TouchedPagesAreFoundBetweenOthers;
+    procedure PageThatTheProgramHasProtectedIsNotRead;
     {$ifend}
     procedure RetainedSizeOfAGroupCountsNoBlockTwice;
     procedure CyclesOfDataHaveAllTheirLinks;
@@ -185,6 +186,43 @@ begin
   Past := OsTouched(First, Base + Size);
   AssertTrue('no other', (Past = Base + Size) and (First = Past));
   OsRelease(Base, Size);
+end;
+
+// The words before and behind the page count, at words and at any byte.
+procedure TLeaksTests.PageThatTheProgramHasProtectedIsNotRead;
+const
+  Size = 64 * OsPageSize;
+var
+  Block, Page: PByte;
+  Targets: array[0..1] of Pointer;
+  Target: Pointer;
+  Snapshot: TSnapshot;
+  IsPacked: Boolean;
+begin
+  Block := AllocMem(Size);
+  Page := PByte(NativeUInt(Block + 2 * OsPageSize) and not NativeUInt(OsPageSize - 1));
+  Targets[0] := GetMem(100);
+  Targets[1] := GetMem(100);
+  PPointer(Page - SizeOf(Pointer))^ := Targets[0];
+  PPointer(Page + OsPageSize)^ := Targets[1];
+  AssertTrue('protected', OsForbid(Page, OsPageSize));
+  try
+    for IsPacked := False to True do
+    begin
+      AssertTrue('opened', SnapshotOpen(Snapshot));
+      Snapshot.IsPacked := IsPacked;
+      RetainersMarkWord(Snapshot, NativeUInt(Block), nsRunning);
+      for Target in Targets do
+        AssertTrue('what the block references',
+          Snapshot.Nodes[SnapshotNodeAt(Snapshot, NativeUInt(Target))].State = nsRunning);
+      SnapshotClose(Snapshot);
+    end;
+  finally
+    AssertTrue('open again', OsCommit(Page, OsPageSize));
+    FreeMem(Targets[0]);
+    FreeMem(Targets[1]);
+    FreeMem(Block);
+  end;
 end;
 {$ifend}
 
