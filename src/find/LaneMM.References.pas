@@ -48,7 +48,7 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess,
   LaneMM.Arena, LaneMM.Walk, LaneMM.ReportState, LaneMM.StacksState, LaneMM.Modules,
   LaneMM.ObserveState, LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.LeaksState,
-  LaneMM.Snapshot, LaneMM.Roots;
+  LaneMM.Snapshot, LaneMM.Retainers, LaneMM.Roots;
 
 const
   // Blocks outside that are searched at most.
@@ -121,23 +121,32 @@ begin
     and (Block.Number = Number);
 end;
 
+// Looks at the block of the snapshot that the word at Place points into.
+procedure SeeNode(Index: Cardinal; Place: NativeUInt; Context: Pointer);
+var
+  Search: PSearch;
+  Node: PNode;
+  Block: TBlockInfo;
+begin
+  Search := Context;
+  Node := Search^.Snapshot.Nodes + Index;
+  if (Node^.State = nsCounted) and not IsOwn(Place)
+    and WalkFind(Node^.Address, Block) and (Block.Group = Search^.Group)
+    and (Block.Number <= Search^.Mark)
+    and ((Search^.Holder = nil) or IsHolder(Search^.Holder)) then
+    AddReference(Search^, Place, Node^.Address);
+end;
+
 // Looks at the word that lies at Address.
 procedure SeeWord(var Search: TSearch; Word, Address: NativeUInt);
 var
   Index: Cardinal;
-  Node: PNode;
-  Block: TBlockInfo;
 begin
   if NativeUInt(Word - Search.First) >= Search.Bytes then
     Exit;
   Index := SnapshotNodeAt(Search.Snapshot, Word);
-  if Index = NoNode then
-    Exit;
-  Node := Search.Snapshot.Nodes + Index;
-  if (Node^.State = nsCounted) and not IsOwn(Address)
-    and WalkFind(Node^.Address, Block) and (Block.Group = Search.Group)
-    and (Block.Number <= Search.Mark) and ((Search.Holder = nil) or IsHolder(Search.Holder)) then
-    AddReference(Search, Address, Node^.Address);
+  if Index <> NoNode then
+    SeeNode(Index, Address, @Search);
 end;
 
 // Looks at all words from First up to Limit that can be read, but for those in memory of LaneMM.
@@ -167,7 +176,6 @@ procedure SeeBlocks(var Search: TSearch);
 var
   Index: NativeInt;
   Node: PNode;
-  Address, Limit: PNativeUInt;
 begin
   for Index := 0 to NativeInt(Search.Snapshot.NodeCount) - 1 do
   begin
@@ -175,14 +183,7 @@ begin
     if (Node^.State <> nsOther) or (NativeUInt(Index) mod Search.Found.Step <> 0) then
       Continue;
     Search.Holder := Node^.Address;
-    Address := PNativeUInt(Node^.Address);
-    Limit := PNativeUInt(Node^.Address + Node^.Size);
-    Dec(Limit, Node^.Spare);
-    while Address + 1 <= Limit do
-    begin
-      SeeWord(Search, Address^, NativeUInt(Address));
-      Inc(Address);
-    end;
+    RetainersSeeNode(Search.Snapshot, Index, SeeNode, @Search);
   end;
   Search.Holder := nil;
 end;
