@@ -208,22 +208,32 @@ begin
   Result := Arena <> nil;
 end;
 
-// Linux: the stack of a thread has a guard before it; variables of a module that begin as zero lie
-// behind the mapping of its file. Elsewhere a stack may lie there.
+// Returns whether the mapping may have stacks of threads: a guard page lies before it or, from
+// glibc 2.42 on, at its start.
+function MayHaveStacks(const Search: TSearch; const Mapping: TOsMapping): Boolean;
+var
+  Word: NativeUInt;
+begin
+  Result := (Mapping.First = Search.LastLimit) and not Search.LastIsReadable
+    or not OsRead(Mapping.First, @Word, SizeOf(Word));
+end;
+
+// Linux: variables of a module that begin as zero lie behind the mapping of its file. Elsewhere a
+// stack may lie there.
 procedure SeeMapping(const Mapping: TOsMapping; Context: Pointer);
 var
   Search: PSearch;
-  IsBehind, IsFile: Boolean;
+  IsFile: Boolean;
 begin
   Search := Context;
-  IsBehind := Mapping.First = Search^.LastLimit;
   IsFile := Mapping.IsFile and ModulesHaveData(Mapping.First, SizeOf(Pointer))
-    or OsHasThreadPages and (Mapping.Path[0] = #0) and IsBehind and Search^.LastIsFile;
+    or OsHasThreadPages and (Mapping.Path[0] = #0) and (Mapping.First = Search^.LastLimit)
+    and Search^.LastIsFile;
   Search^.IsOfModule := IsFile;
   if Mapping.IsWritable and Mapping.IsReadable and not IsOfEngine(Mapping)
     and (IsFile or OsHasThreadPages and (Mapping.Path[0] = #0)
-    and not (IsBehind and not Search^.LastIsReadable)
-    and (NativeUInt(Mapping.Limit - Mapping.First) <= MostMapping)) then
+    and (NativeUInt(Mapping.Limit - Mapping.First) <= MostMapping)
+    and not MayHaveStacks(Search^, Mapping)) then
     SeeRange(Search^, Mapping.First, Mapping.Limit);
   Search^.IsOfModule := False;
   Search^.LastLimit := Mapping.Limit;

@@ -17,6 +17,7 @@ type
     procedure ResetFreesNoBlockOfAThreadThatHasEnteredSince;
     procedure BlocksThatGoWithTheirRegionReferToNothing;
     procedure WordsOnTheStackAreNoReferences;
+    {$ifdef LINUX} procedure WordsBehindAMarkedGuardPageAreNoReferences; {$endif}
     procedure BlockWithManyWordsIsOneReference;
     procedure KeyOfABlockIsThatOfTheNameOfItsRegion;
     {$ifdef LINUX} procedure WalkWithoutARoutineToCallIsALine; {$endif}
@@ -25,7 +26,7 @@ type
 implementation
 
 uses
-  {$ifdef LINUX} BaseUnix, {$endif} SysUtils, testregistry, LaneMM, LaneMM.Types, LaneMM.Hooks, LaneMM.Walk,
+  {$ifdef LINUX} BaseUnix, {$endif} SysUtils, testregistry, LaneMM, LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Walk,
   LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.Groups, LaneMM.References;
 
 var
@@ -175,6 +176,45 @@ begin
   FreeMem(Target);
   LaneMM_RegionFree(Ending);
 end;
+
+{$ifdef LINUX}
+// The mapping begins with a page that cannot be read, as the stacks of glibc 2.42 do. Without it the
+// word is a reference.
+procedure TRegionCallsTests.WordsBehindAMarkedGuardPageAreNoReferences;
+const
+  Place = NativeUInt(1) shl {$ifdef CPU64} 33 {$else} 29 {$endif}; // wanted, and free
+var
+  Ending: TLaneMM_Region;
+  Target: Pointer;
+  Memory: PByte;
+  Block: TBlockInfo;
+
+  function References: Integer;
+  var
+    Found: TReferences;
+    Index: Integer;
+  begin
+    ReferencesFind(Block.Group, Block.Number, Found);
+    Result := 0;
+    for Index := 0 to Integer(Found.Shown) - 1 do
+      Inc(Result, Ord(NativeUInt(Found.Items[Index].Address - NativeUInt(Memory)) < 4 * OsGranule));
+  end;
+
+begin
+  Ending := LaneMM_RegionCreate('ending', 0);
+  Target := BlockInside(Ending);
+  AssertTrue('in use', WalkFind(Target, Block));
+  Memory := FpMMap(Pointer(Place), 4 * OsGranule, PROT_READ or PROT_WRITE, MAP_PRIVATE or MAP_ANONYMOUS, -1, 0);
+  AssertTrue('is mapped', Memory <> MAP_FAILED);
+  PPointer(Memory + 2 * OsGranule)^ := Target;
+  Same(1, References, 'references from memory without a name');
+  AssertTrue('guarded', OsGuard(Memory, OsGranule));
+  Same(0, References, 'references from a stack');
+  FpMUnMap(Memory, 4 * OsGranule);
+  FreeMem(Target);
+  LaneMM_RegionFree(Ending);
+end;
+{$endif}
 
 // More blocks than are listed refer to it, each by all of its words.
 procedure TRegionCallsTests.BlockWithManyWordsIsOneReference;
