@@ -38,12 +38,13 @@ begin
   RetainersMark(PSnapshot(Context)^, First, Limit, nsRunning);
 end;
 
-// A thread's variables lie in pages of their own, which a word on its stack points to.
+// A thread's variables lie in pages of their own, which a word on its stack points to. To find a
+// mapping takes time for each one of the process: few such words are of pages that can be read.
 procedure MarkStack(First, Limit: NativeUInt; Context: Pointer);
 const
   MostVariables = SliceSize;
 var
-  Word: NativeUInt;
+  Word, Variable: NativeUInt;
   Address: PNativeUInt;
   Mapping: TOsMapping;
 begin
@@ -53,6 +54,7 @@ begin
   begin
     Word := Address^;
     if (Word <> 0) and (Word and (OsPageSize - 1) = 0) and (ArenaSpan(Pointer(Word)) = nil)
+      and OsRead(Word, @Variable, SizeOf(Variable))
       and OsFindRegion(Word, Mapping) and Mapping.IsWritable and not Mapping.IsFile
       and (Mapping.Path[0] = #0) then
     begin
