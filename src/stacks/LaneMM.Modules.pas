@@ -72,32 +72,29 @@ begin
   end;
 end;
 
-function HasCode(const Ranges: TRanges; PathKey: NativeUInt): Boolean;
-var
-  Index: NativeInt;
-begin
-  for Index := 0 to NativeInt(Ranges.Count) - 1 do
-    if Ranges.Items[Index].IsCode and (Ranges.Items[Index].PathKey = PathKey) then
-      Exit(True);
-  Result := False;
-end;
-
 // Removes the ranges of files without code, which are no modules, but for the file OpenKey, whose
-// code may come.
+// code may come. Those of a module follow each other.
 procedure KeepModules(var Ranges: TRanges; OpenKey: NativeUInt);
 var
-  Index: NativeInt;
-  Kept: NativeUInt;
-  Range: PRange;
+  First, Limit, Kept: NativeUInt;
+  IsModule: Boolean;
 begin
+  First := 0;
   Kept := 0;
-  for Index := 0 to NativeInt(Ranges.Count) - 1 do
+  while First < Ranges.Count do
   begin
-    Range := @Ranges.Items[Index];
-    if (Range^.PathKey <> OpenKey) and not HasCode(Ranges, Range^.PathKey) then
-      Continue;
-    Ranges.Items[Kept] := Range^;
-    Inc(Kept);
+    IsModule := Ranges.Items[First].PathKey = OpenKey;
+    Limit := First;
+    repeat
+      IsModule := IsModule or Ranges.Items[Limit].IsCode;
+      Inc(Limit);
+    until (Limit = Ranges.Count) or (Ranges.Items[Limit].PathKey <> Ranges.Items[First].PathKey);
+    if IsModule then
+    begin
+      Move(Ranges.Items[First], Ranges.Items[Kept], (Limit - First) * SizeOf(TRange));
+      Inc(Kept, Limit - First);
+    end;
+    First := Limit;
   end;
   Ranges.Count := Kept;
 end;
