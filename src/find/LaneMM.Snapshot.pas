@@ -178,7 +178,8 @@ const
   TotalLimit = 1024;
   // Spare nodes for blocks that other threads allocate during the walk.
   SpareNodes = 4096;
-  MostNodes = NativeUInt(1) shl 28;
+  // With 32 bits their bytes stay below 4 GB.
+  MostNodes = NativeUInt(1) shl (26 + 2 * Ord(SizeOf(Pointer) = 8));
 
 type
   // The groups, the slots that find them, their order, the totals, the places.
