@@ -111,12 +111,13 @@ var
 begin
   Result := 0;
   for Index := 0 to NativeInt(Size) - 1 do
-    if Cursor.Next < Cursor.Limit then
-    begin
-      if Index < SizeOf(Result) then
-        Result := Result or NativeUInt(Cursor.Next^) shl (Index * 8);
-      Inc(Cursor.Next);
-    end;
+  begin
+    if Cursor.Next >= Cursor.Limit then
+      Exit;
+    if Index < SizeOf(Result) then
+      Result := Result or NativeUInt(Cursor.Next^) shl (Index * 8);
+    Inc(Cursor.Next);
+  end;
 end;
 
 function DwarfReadUnsigned(var Cursor: TDwarfCursor): NativeUInt;
@@ -227,8 +228,8 @@ begin
   end;
 end;
 
-// Reads the fields of a file or a directory. Name receives its path, nil if there is none, Folder
-// the number of its directory.
+// Reads the fields of a file or a directory; returns False without any. Name receives its path, nil
+// if there is none, Folder the number of its directory.
 function ReadEntry(const Reading: TReading; var Cursor: TDwarfCursor; const Names: TNames;
   out Name: PAnsiChar; out Folder: NativeUInt): Boolean;
 const
@@ -242,10 +243,10 @@ var
 begin
   Name := nil;
   Folder := 0;
-  Result := True;
   Format.Next := Names.Formats;
   Format.Limit := Cursor.Limit;
   Count := Names.FieldCount;
+  Result := Count > 0; // else a list of any length is no bytes
   while Result and (Count > 0) do
   begin
     Kind := DwarfReadUnsigned(Format);

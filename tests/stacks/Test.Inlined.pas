@@ -35,6 +35,7 @@ type
     procedure RangeListsOfVersion5AreRead;
     procedure RoutinesOfDroppedCodeAreNowhere;
     procedure LinesOfDroppedCodeAreNowhere;
+    procedure ListOfFoldersWithoutFieldsEndsItsUnit;
     procedure IndexedFormsOfVersion5AreRead;
     procedure NameComesFromAnotherUnit;
     procedure NameOfTheLinkerComesBeforeThatOfTheSource;
@@ -359,6 +360,21 @@ begin
   Same(0, LineOf(0), 'line of dropped code, as by GNU');
   Same(0, LineOf(High(NativeUInt)), 'line of dropped code, as by LLVM');
   Same(0, LineOf(High(NativeUInt) - 1), 'likewise');
+end;
+
+// A damaged file: 2 to the power of 64 folders of no bytes each.
+procedure TInlinedTests.ListOfFoldersWithoutFieldsEndsItsUnit;
+var
+  Head: string;
+  Lines: TDwarfLines;
+begin
+  Head := #1#1#1#0#1#1#0 + Unsigned(High(NativeUInt)) + StringOfChar(#0, 8);
+  Head := #5#0 + Chr(SizeOf(Pointer)) + #0 + Number(Length(Head), 4) + Head;
+  Sections[skLines] := Number(Length(Head), 4) + Head;
+  Lines := Default(TDwarfLines);
+  Lines.Lines := Section(skLines, Length(Sections[skLines]));
+  SymbolsOpen(Symbols, 1);
+  AssertFalse('a unit', DwarfFindLines(Symbols, Lines, Bias));
 end;
 
 procedure TInlinedTests.IndexedFormsOfVersion5AreRead;
