@@ -38,6 +38,7 @@ type
     Items: PSymbol;        //< the first item
     Count: NativeInt;      //< number of items
     Limit: NativeInt;      //< most items
+    IsFull: Boolean;       //< there was no memory for more
   end;
 
 /// Makes an empty set with space for Limit addresses at first, for none without memory. The caller
@@ -186,11 +187,12 @@ end;
 
 procedure SymbolsAdd(var Symbols: TSymbols; Return: NativeUInt);
 begin
+  if Symbols.IsFull then
+    Exit; // to sort them again and again would take long
   if Symbols.Count = Symbols.Limit then
   begin
     SymbolsSort(Symbols); // most addresses are there many times
-    if Symbols.Count > Symbols.Limit div 2 then
-      Grow(Symbols);
+    Symbols.IsFull := (Symbols.Count > Symbols.Limit div 2) and not Grow(Symbols);
   end;
   if (Symbols.Count = Symbols.Limit) or (Return >= FirstInlined) then
     Exit;
