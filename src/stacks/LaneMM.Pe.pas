@@ -248,20 +248,39 @@ end;
 
 // ---------------------------------------------------------------------------- symbols
 
-// Gives the routine that begins at Start to the symbols from there on, up to those of a routine
-// that begins later. The table has no sizes.
+// Gives the routine that begins at Start to the first symbol from there on, unless that has one
+// that begins later.
 procedure NameFrom(const Pe: TPeFile; const Symbols: TSymbols; Start: NativeUInt; Name: PAnsiChar);
 var
   Index: NativeInt;
   Symbol: PSymbol;
 begin
-  for Index := SymbolsIndexOf(Symbols, Start) to Symbols.Count - 1 do
+  Index := SymbolsIndexOf(Symbols, Start);
+  if Index = Symbols.Count then
+    Exit;
+  Symbol := @Symbols.Items[Index];
+  if (NativeUInt(Symbol^.Address - Pe.Base) >= Pe.LoadedSize) or (Symbol^.Offset > Start) then
+    Exit;
+  Symbol^.Routine := Name;
+  Symbol^.Offset := Start;
+end;
+
+// Gives each symbol the routine of the one before it, unless its own begins later: the table has no
+// sizes.
+procedure NameRest(const Pe: TPeFile; const Symbols: TSymbols);
+var
+  Index: NativeInt;
+  Symbol: PSymbol;
+begin
+  for Index := SymbolsIndexOf(Symbols, Pe.Base) + 1 to Symbols.Count - 1 do
   begin
     Symbol := @Symbols.Items[Index];
-    if (NativeUInt(Symbol^.Address - Pe.Base) >= Pe.LoadedSize) or (Symbol^.Offset > Start) then
+    if NativeUInt(Symbol^.Address - Pe.Base) >= Pe.LoadedSize then
       Exit;
-    Symbol^.Routine := Name;
-    Symbol^.Offset := Start;
+    if Symbol[-1].Offset <= Symbol^.Offset then
+      Continue;
+    Symbol^.Routine := Symbol[-1].Routine;
+    Symbol^.Offset := Symbol[-1].Offset;
   end;
 end;
 
@@ -344,6 +363,7 @@ begin
     end;
     Inc(Index, 1 + Pe.Image[Entry + SymbolExtras]);
   end;
+  NameRest(Pe, Symbols);
   DropWrongNames(Pe, Symbols);
 end;
 
