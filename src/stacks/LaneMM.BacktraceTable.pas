@@ -367,27 +367,14 @@ begin
   Result := PopFree(Table);
 end;
 
-// Returns whether the node of Number has this return address and caller. All reads come between two
-// of its life, as in ReadNode.
-function HasStill(Table: PCallTable; Number: Cardinal; Return: NativeUInt; Outer: Cardinal):
-  Boolean; inline;
-var
-  Node: PCallNode;
-begin
-  AcquireFence;
-  Node := NodeAt(Table, Number and NodeMask);
-  Result := (LoadAcquire(Node^.Return) = Return) and (Node^.Outer = Outer);
-  AcquireFence;
-  Result := Result and (NumberAt(Table, Number and NodeMask) = Number);
-end;
-
 // Returns the number of the node of a list that has this return address and caller; 0 if none has.
 // While a thread sweeps it is marked.
 function FindNode(Table: PCallTable; Index: Cardinal; Return: NativeUInt;
   Outer: Cardinal): Cardinal;
 var
   Node: PCallNode;
-  Left: Cardinal;
+  FoundReturn: NativeUInt;
+  FoundOuter, Left: Cardinal;
 begin
   Left := MostCompared;
   while (Index <> 0) and (Left > 0) do
@@ -399,7 +386,8 @@ begin
       if LoadAcquire(Table^.Sweeping) <> 0 then
         Mark(Table, Table^.Marks, Result);
       // A second look, at this life of the node.
-      if HasStill(Table, Result, Return, Outer) then
+      if ReadNode(Table, Result, FoundReturn, FoundOuter) and (FoundReturn = Return)
+        and (FoundOuter = Outer) then
         Exit;
     end;
     Index := Node^.Next;
