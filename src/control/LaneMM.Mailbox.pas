@@ -126,7 +126,8 @@ begin
   CompareAndSwap(OwnThreads[otAnswerer], OsThreadId, 0);
 end;
 
-// Answers on the stack of a thread of the program, if that has room.
+// Answers on the stack of a thread of the program, if that has room. One mapping may have several
+// stacks, with guard pages between, see OsFindStack.
 procedure AnswerHere;
 const
   StackNeed = 128 shl 10;
@@ -135,7 +136,9 @@ var
   OnStack: Byte;
 begin
   if OsThreadIsMain or OsFindRegion(NativeUInt(@OnStack), Mapping)
-    and (NativeUInt(NativeUInt(@OnStack) - Mapping.First) >= StackNeed) then
+    and (NativeUInt(NativeUInt(@OnStack) - Mapping.First) >= StackNeed)
+    and OsCanRead(Pointer(NativeUInt(@OnStack) and not NativeUInt(OsPageSize - 1) - StackNeed),
+    StackNeed) then
     ServePage;
 end;
 
