@@ -17,17 +17,19 @@ uses
   LaneMM.Layout, LaneMM.Os, LaneMM.OsProcess, LaneMM.Text, LaneMM.Symbols, LaneMM.ElfFile;
 
 const
-  /// Most files that one TElf maps; symbols of further files stay unresolved.
-  MaxElfFiles = 64;
+  /// Most files that one TElf maps, fewer without memory: a module and its debug information are
+  /// two. Symbols of further files stay unresolved.
+  MaxElfFiles = 1024;
 
 type
   /// The executable files of a set of symbols.
   TElf = record
-    Files: array[0..MaxElfFiles - 1] of TElfFile; //< those below Count are mapped
-    Count: Cardinal;                              //< number of files
-    Paths: TText;                                 //< their paths, each ended by #0
-    Folder: ShortString;                          //< where packages put debug information
-    HasUnknownLines: Boolean;                     //< a file has line numbers that cannot be read
+    Files: PElfFile;          //< those below Count are mapped
+    Count: Cardinal;          //< number of files
+    Limit: Cardinal;          //< most files
+    Paths: TText;             //< their paths, each ended by #0
+    Folder: ShortString;      //< where packages put debug information
+    HasUnknownLines: Boolean; //< a file has line numbers that cannot be read
   end;
 
 /// Makes an empty set. The caller owns it until ElfClose.
@@ -53,10 +55,16 @@ uses
 
 procedure ElfOpen(out Elf: TElf);
 const
-  PathLimit = 65536;
+  PathLimit = 1 shl 18;
   Packages: ShortString = '/usr/lib/debug';
 begin
   Elf := Default(TElf);
+  Elf.Limit := MaxElfFiles;
+  repeat
+    Elf.Files := OsTakePages(Elf.Limit * SizeOf(TElfFile));
+    if Elf.Files = nil then
+      Elf.Limit := Elf.Limit div 2;
+  until (Elf.Files <> nil) or (Elf.Limit = 0);
   Move(Packages, Elf.Folder, Length(Packages) + 1); // an assignment needs a routine that lib/ lacks
   TextOpen(Elf.Paths, PathLimit);
 end;
@@ -68,6 +76,8 @@ begin
     Dec(Elf.Count);
     ElfFileClose(Elf.Files[Elf.Count]);
   end;
+  OsReleasePages(Elf.Files, Elf.Limit * SizeOf(TElfFile));
+  Elf.Files := nil;
   TextClose(Elf.Paths);
 end;
 
@@ -230,14 +240,14 @@ var
 begin
   Result := False;
   Bias := Mapping.First - Mapping.FileOffset;
-  IsOpen := (Elf.Count < MaxElfFiles) and ElfFileOpen(Elf.Files[Elf.Count], Mapping);
+  IsOpen := (Elf.Count < Elf.Limit) and ElfFileOpen(Elf.Files[Elf.Count], Mapping);
   if IsOpen then
   begin
     Bias := Elf.Files[Elf.Count].Bias;
     Inc(Elf.Count);
     Result := ResolveFile(Elf, Elf.Files[Elf.Count - 1], Symbols);
     // A file with its debug information, which it has not, is the last one then.
-    if (Elf.Count < MaxElfFiles) and not ElfFileIsWhole(Elf.Files[Elf.Count - 1])
+    if (Elf.Count < Elf.Limit) and not ElfFileIsWhole(Elf.Files[Elf.Count - 1])
       and (OpenByBuildId(Elf, Mapping) or OpenByLink(Elf, Mapping)) then
       Result := ResolveFile(Elf, Elf.Files[Elf.Count - 1], Symbols);
   end;

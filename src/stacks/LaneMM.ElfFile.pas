@@ -26,6 +26,7 @@ const
   MaxBuildId = 32;
 
 type
+  PElfFile = ^TElfFile;
   /// A mapped executable file.
   TElfFile = record
     Image: PByte;        //< its contents, mapped read-only

@@ -35,6 +35,7 @@ type
     procedure TearDown; override;
   published
     procedure RoutineHasItsName;
+    procedure RoutinesOfManyFilesHaveTheirNames;
     procedure SegmentsInOnePageAreToldApartByTheirRights;
     procedure SegmentsPastTheEndOfTheFileAreNotRead;
     procedure SectionsPastTheEndOfTheFileAreNotRead;
@@ -261,6 +262,27 @@ begin
   SetWhole;
   Resolve;
   AssertEquals('name', 'ROUTINE', Routine);
+end;
+
+// The same file again and again, as if it were many.
+procedure TElfTests.RoutinesOfManyFilesHaveTheirNames;
+const
+  FileCount = 200;
+var
+  Mapping: TOsMapping;
+  Index: NativeInt;
+  Turn: Integer;
+begin
+  SetWhole;
+  Resolve;
+  AssertTrue('is mapped', ElfFindModule(NativeUInt(Start), Mapping));
+  for Turn := 2 to FileCount do
+  begin
+    Symbols.Items[0].Routine := nil;
+    Index := 0;
+    ElfResolveIn(Elf, Symbols, Index, Mapping);
+    AssertEquals(Format('file %d', [Turn]), 'ROUTINE', Routine);
+  end;
 end;
 
 // As lld lays out small files: the next segment begins in the same page of the file, at an address in
