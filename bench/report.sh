@@ -68,8 +68,8 @@ refuse() {
 }
 
 # Routines of the engine that no benchmark measures: its start and end, faults, what is said of an
-# invalid pointer, blocks of other copies and managers, and counts of the heap.
-unmeasured='LANEMM[.](ENGINE|FOREIGN|ERRORS|STATS)_|OS_[$][$]_(OS)?(FAULT|HANDLE)|BLOCKINVALID'
+# invalid pointer, blocks of other copies and managers, and counts and walks of the heap.
+unmeasured='LANEMM[.](ENGINE|FOREIGN|ERRORS|STATS|WALK)_|OS_[$][$]_(OS)?(FAULT|HANDLE)|BLOCKINVALID'
 
 # engine_code SOURCES FOLDER: prints the machine code of the engine in SOURCES, a line for each
 # routine that is measured

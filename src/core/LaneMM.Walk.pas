@@ -44,7 +44,7 @@ function BlockIsElsewhere(P: Pointer; Heap: PHeap): Boolean;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Atomic, LaneMM.Arena, LaneMM.Span;
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena, LaneMM.Span;
 
 procedure VisitArena(Arena: PArena; Visitor: TSpanVisitor; Context: Pointer);
 var
@@ -132,6 +132,14 @@ begin
   Block.RequestedSize := Requested;
 end;
 
+// Returns whether a block looks free. One whose first page the program has protected is in use, and
+// not read: nothing smaller than a page, or that begins within one, is protected alone.
+function LooksFree(Span: PSpan; Address: PByte; Size: NativeUInt): Boolean;
+begin
+  Result := ((Size < OsPageSize) or (NativeUInt(Address) and (OsPageSize - 1) <> 0)
+    or OsCanRead(Address, OsPageSize)) and BlockLooksFree(Span, PBlock(Address));
+end;
+
 procedure VisitBlocks(Span: PSpan; Walk: PWalk);
 var
   Block: TBlockInfo;
@@ -146,7 +154,7 @@ begin
     Exit;
   while Address + Size <= Limit do
   begin
-    if BlockLooksFree(Span, PBlock(Address)) = Walk^.WantsFree then
+    if LooksFree(Span, Address, Size) = Walk^.WantsFree then
       if Describe(Span, Address, Size, Block) or Walk^.WantsFree then
         Walk^.Visitor(Block, Walk^.Context);
     Inc(Address, Size);
@@ -327,7 +335,7 @@ begin
     Result := Offset < Size
   else
     Result := (Offset < Span^.CarvedBytes)
-      and not BlockLooksFree(Span, PBlock(Block.Address));
+      and not LooksFree(Span, Block.Address, Size);
 end;
 
 end.

@@ -16,7 +16,7 @@
  * array of Pascal does. realigned: loses blocks below a routine that
  * aligns its stack, called by two others in turn. handler: loses a block in the handler of a signal that
  * the first instruction of a routine raises. bare: loses a list in a root without /proc. protected: keeps
- * a block with a page that it has protected, and one that the page behind leads to. threads: ends while threads run that no
+ * two blocks with a page that it has protected, and those that the page behind leads to. threads: ends while threads run that no
  * signal reaches, and others have ended. marked: ends while threads run whose stacks are one mapping, with a
  * page between that cannot be read, as those of glibc 2.42 are. fork: a child lets blocks grow in a routine
  * of its own. child: loses a list, starts a child, by `fork` one that ends at once, by `free` one that
@@ -204,14 +204,18 @@ __attribute__((noinline)) char lose_second(int size) {
   return lose_realigned(size)[0] + padding[0]; /* marked: lose second */
 }
 
-static char *guarded;
+static char *guarded[2];
 
+/* As stacks of coroutines: a small and a large block. */
 static void keep_protected(void) {
-  enum { SIZE = 1 << 18, PAGE = 4096 };
-  guarded = aligned_alloc(PAGE, SIZE);
-  *(void **)(guarded + PAGE) = malloc(700);
-  if (mprotect(guarded, PAGE, PROT_NONE) != 0)
-    exit(10);
+  enum { PAGE = 4096 };
+  static const size_t sizes[] = {1 << 14, 1 << 18};
+  for (int i = 0; i < 2; i++) {
+    guarded[i] = aligned_alloc(PAGE, sizes[i]);
+    *(void **)(guarded[i] + PAGE) = malloc(700);
+    if (mprotect(guarded[i], PAGE, PROT_NONE) != 0)
+      exit(10);
+  }
 }
 
 static int is_ready[2];
