@@ -211,12 +211,13 @@ end;
 
 // ---------------------------------------------------------------------------- blocks
 
-// Reads Size bytes of the block; returns False if they are not there now.
+// Reads Size bytes of the block; returns False if they are not there now: a large block may lose its
+// pages, and the program may protect pages of blocks that have some.
 function ReadBlock(const Block: TBlockInfo; Offset: NativeUInt; Target: Pointer; Size: NativeUInt):
   Boolean;
 begin
   Result := True;
-  if Block.UsableSize > MaxClassSize then
+  if Block.UsableSize >= OsPageSize then
     Result := OsRead(NativeUInt(Block.Address) + Offset, Target, Size)
   else
     Move(Block.Address[Offset], Target^, Size);
