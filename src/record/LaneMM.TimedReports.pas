@@ -40,7 +40,8 @@ procedure TimedReportsForget;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.SettingsState, LaneMM.ObserveState;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.ReportStack, LaneMM.SettingsState,
+  LaneMM.ObserveState;
 
 const
   // Values of Observe.ReporterState.
@@ -169,14 +170,21 @@ end;
 
 // ---------------------------------------------------------------------------- without a reporter
 
-// Writes the report if it is time for it: one of the threads that see the time pass.
+// Context is nil.
+procedure WriteHere(Context: Pointer);
+begin
+  Observe.WriteReport;
+end;
+
+// Writes the report if it is time for it: one of the threads that see the time pass. Its stack may
+// be small.
 procedure WriteIfDue;
 var
   Last: NativeUInt;
 begin
   Last := LoadAcquire(Observe.ReportMs);
   if (MsLeft(Last, PeriodMs) = 0) and CompareAndSwap(Observe.ReportMs, Last, OsNowMs) then
-    Observe.WriteReport;
+    ReportRun(WriteHere, nil);
 end;
 
 procedure TimedReportsSeen;

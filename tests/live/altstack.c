@@ -6,6 +6,7 @@
  *   altstack BYTES leaves   the first, in a new namespace of shared memory of a new one
  *   altstack BYTES exit     such a thread leaks blocks, and ends the program
  *   altstack BYTES limit    such a thread allocates until that fails
+ *   altstack BYTES timed    the process changes its rights; then such a thread allocates for a second
  *   altstack daemon   ends after it has started a child process that closes all files, and says its number
  */
 #define _GNU_SOURCE
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 enum { BLOCKS = 2000, AREA = 1 << 20, MARK = 0xC3 };
@@ -101,6 +103,15 @@ static void *take_all(void *unused) {
   return unused;
 }
 
+/* The thread of LaneMM's own that writes timed reports has ended by now. */
+static void *sample(void *unused) {
+  for (int i = 0; i < 100; i++) {
+    renew(7);
+    usleep(10000);
+  }
+  return unused;
+}
+
 static int run_thread(size_t size, void *(*routine)(void *), int signal) {
   pthread_attr_t attributes;
   pthread_t thread;
@@ -126,6 +137,11 @@ int main(int count, char **arguments) {
     return run_thread(size, leak, 0);
   if (count > 2 && strcmp(arguments[2], "limit") == 0)
     return run_thread(size, take_all, 0);
+  if (count > 2 && strcmp(arguments[2], "timed") == 0) {
+    prctl(PR_SET_DUMPABLE, 0);
+    usleep(300000);
+    return run_thread(size, sample, 0);
+  }
   if (count > 2 && strcmp(arguments[2], "leaves") == 0) {
     if (unshare(CLONE_NEWIPC) != 0 || unshare(CLONE_NEWIPC) != 0)
       return 2;

@@ -215,6 +215,14 @@ reports_in_thread() { # SETTINGS MODE TEXT
 promise 'a thread with a small stack ends the program: leaks are reported' reports_in_thread leaks,stacks exit '\(19\|20\) x 100-byte block'
 promise 'and profiles and growth are written' reports_in_thread profile,rate=1,growth,contention exit heap.*pb.gz
 promise 'and a limit that it meets is reported' reports_in_thread limit=20M,limit:report limit take_all
+writes_in_time() {
+  rm -f "$out"/altstack_Memory*
+  LD_PRELOAD=$preload LANEMM=profile,rate=1,every=50ms,log=$out/ "$out/altstack" 16384 timed
+  code=$?
+  ls "$out"/altstack_MemoryManager_heap*.pb.gz
+  [ $code -eq 0 ] && [ "$(ls "$out"/altstack_MemoryManager_heap*.pb.gz | wc -l)" -ge 5 ]
+}
+promise 'and timed reports are written in it where no thread of LaneMM does' writes_in_time
 
 # ---------------------------------------------------------------- programs with ways of their own
 
