@@ -276,15 +276,14 @@ begin
   Result := SpanTake(Span);
 end;
 
-// Allocates a block whose free is noticed; nil when there is none now.
+// Allocates a block whose free is noticed, of at most MaxClassSize bytes; nil when there is none
+// now.
 function BlockForSample(Size: NativeUInt): Pointer;
 var
   Span: PSpan;
   Block: PBlock;
   IsCorrupt: Boolean;
 begin
-  if Size > MaxClassSize then
-    Exit(BlockGet(Size));
   Result := nil;
   Block := nil;
   if not LockTry(Observe.SampleLock) then
@@ -306,12 +305,12 @@ begin
   SpanReportFound(Observe.Samples);
 end;
 
-// Allocates a large block by Get, and samples it: its free is noticed.
-function SampledLarge(Heap: PHeap; Size, Mean: NativeUInt; Get: TSizeCall): Pointer;
+// Samples P, a large block, whose free is noticed, or nil; returns it.
+function SampledLarge(Heap: PHeap; P: Pointer; Size, Mean: NativeUInt): Pointer;
 begin
-  Result := Get(Size);
-  if Result <> nil then
-    Count(Heap, Result, Size, Mean);
+  Result := P;
+  if P <> nil then
+    Count(Heap, P, Size, Mean);
 end;
 
 // Counts Size bytes of the thread, whose heap may be nil; returns whether an allocation of them is
@@ -330,8 +329,8 @@ function Sampled(Heap: PHeap; Size, Request, Mean: NativeUInt): Pointer;
 var
   Block: Pointer;
 begin
-  if Size > MaxClassSize then
-    Exit(SampledLarge(Heap, Size, Mean, BlockGet));
+  if Request > MaxClassSize then
+    Exit(SampledLarge(Heap, BlockGet(Request), Size, Mean));
   Block := BlockForSample(Request);
   Result := Block;
   if Result = nil then
@@ -375,24 +374,25 @@ begin
   if not IsTurn(OsThreadHeap, Size, Mean) then
     Exit(BlockGetZero(Size));
   if Size > MaxClassSize then // its pages may never have been touched
-    Exit(SampledLarge(OsThreadHeap, Size, Mean, BlockGetZero));
+    Exit(SampledLarge(OsThreadHeap, BlockGetZero(Size), Size, Mean));
   Result := Sampled(OsThreadHeap, Size, Size, Mean);
   if Result <> nil then
     FillChar(Result^, BlockUsableSize(Result), 0);
 end;
 
-// Samples the block P, which has grown to Size bytes: a large block in place, any other by moving
-// it to a span of samples.
+// Samples the block P, which has grown to Size bytes: a large block in place, which it may be with
+// the bytes to grow into, any other by moving it to a span of samples.
 procedure SampleGrown(var P: Pointer; Size: NativeUInt);
 var
   Target: Pointer;
-  Mean: NativeUInt;
+  Usable, Mean: NativeUInt;
 begin
   if not IsTurn(OsThreadHeap, Size, Mean) or (RegionOfBlock(P) <> nil) then
     Exit;
   Target := P;
-  if Size <= MaxClassSize then
-    Target := BlockForSample(BlockUsableSize(P));
+  Usable := BlockUsableSize(P);
+  if Usable <= MaxClassSize then
+    Target := BlockForSample(Usable);
   if (Target <> nil) and (Target <> P) then
   begin
     Move(P^, Target^, Size);

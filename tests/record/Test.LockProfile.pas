@@ -47,6 +47,7 @@ type
     procedure SamplesWithoutTheirLockCountAsAllocated;
     procedure DebugBlocksAreInTheProfileWhileTheyAreInUse;
     procedure SampledLargeBlockOfZerosIsNotTouched;
+    procedure SampledBlockThatBecomesALargeOneNeedsNoOther;
     procedure ReportReadsNoBlockBehindGuardPages;
     {$ifdef LINUX}
     procedure ChildProcessSamplesAfterAForkUnderTheLock;
@@ -356,6 +357,39 @@ begin
   Same(Size, Bytes, 'bytes sampled');
   AtMost(Size div 4, Resident, 'bytes touched');
   AssertTrue('zeros', IsIntact);
+end;
+
+// A block that has grown may be a large one, with bytes to grow into. For its sample a second one was
+// taken: without memory for that the resize raised an error, after it had freed the block.
+procedure TLockProfileTests.SampledBlockThatBecomesALargeOneNeedsNoOther;
+const
+  Size = 49000;
+  SlicesOfOne = 2;
+var
+  Kept: Pointer; // the spans of samples stay
+  P: PByte;
+  IsLarge: Boolean;
+begin
+  LaneMM_Configure('profile,rate=1');
+  SampleTheNext;
+  Kept := GetMem(Size);
+  P := GetMem(Size);
+  FillPattern(P, Size, 1);
+  LaneMM_Trim;
+  SampleTheNext;
+  LaneMM_SetMemoryLimit(LaneMM_HeapStatus.CommittedBytes + SlicesOfOne * SliceSize);
+  try
+    ReallocMem(P, Size + 1000);
+  finally
+    LaneMM_SetMemoryLimit(0);
+    LaneMM_Configure('profile=0,rate=512K');
+  end;
+  IsLarge := ArenaSpan(P)^.Kind = skLarge;
+  IsIntact := HasPattern(P, Size, 1);
+  FreeMem(P);
+  FreeMem(Kept);
+  AssertTrue('a large block', IsLarge);
+  AssertTrue('its contents', IsIntact);
 end;
 
 type
