@@ -195,7 +195,8 @@ begin
   begin
     Manager.FreeMem := EraseFree;
     Manager.FreeMemSize := EraseFreeSize;
-    Manager.ReallocMem := EraseRealloc;
+    if not IsSampling then // else SamplerRealloc calls it
+      Manager.ReallocMem := EraseRealloc;
   end;
   if not IsErasingNew then
     Exit;

@@ -34,7 +34,8 @@ function SamplerGet(Size: TSize): Pointer;
 function SamplerGetAligned(Size, Request: NativeUInt): Pointer;
 /// BlockGetZero with sampling.
 function SamplerGetZero(Size: TSize): Pointer;
-/// BlockRealloc with sampling of blocks that grow.
+/// BlockRealloc, or EraseRealloc where freed blocks are erased, with sampling of blocks that grow
+/// or move.
 function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;
 /// Counts Size bytes for the block P, and samples it in place when its turn has come; then
 /// SamplesRemove must be called when it is freed. P may be nil.
@@ -50,8 +51,8 @@ implementation
 uses
   LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.RemoteList,
   LaneMM.Arena, LaneMM.Shards, LaneMM.Span, LaneMM.HeapRecords, LaneMM.Heap, LaneMM.Walk,
-  LaneMM.Blocks, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.Unwind, LaneMM.ObserveState,
-  LaneMM.CallSites, LaneMM.Samples;
+  LaneMM.Blocks, LaneMM.Allocate, LaneMM.Resize, LaneMM.SettingsState, LaneMM.Unwind,
+  LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Samples, LaneMM.Erase;
 
 // ---------------------------------------------------------------------------- chance
 
@@ -396,7 +397,7 @@ begin
   if (Target <> nil) and (Target <> P) then
   begin
     Move(P^, Target^, Size);
-    BlockFree(P);
+    EraseFree(P); // BlockFree, unless freed blocks are erased
     P := Target;
   end;
   Count(OsThreadHeap, Target, Size, Mean);
@@ -420,7 +421,10 @@ begin
     and ((Span = nil) or (Span^.Kind <> skLarge) or (Size > Span^.BlockSize));
   if IsGrowing then
     SamplesRemove(P); // a large block grows in place or moves its pages, without a free
-  Result := BlockRealloc(P, Size);
+  if IsErasingFreed then
+    Result := EraseRealloc(P, Size)
+  else
+    Result := BlockRealloc(P, Size);
   if (Result = nil) or (Result = Before) and not IsGrowing then
     Exit;
   SampleGrown(P, Size);

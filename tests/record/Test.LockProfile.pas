@@ -48,6 +48,7 @@ type
     procedure DebugBlocksAreInTheProfileWhileTheyAreInUse;
     procedure SampledLargeBlockOfZerosIsNotTouched;
     procedure SampledBlockThatBecomesALargeOneNeedsNoOther;
+    procedure ResizedBlocksStayInTheProfileWhileFreedOnesAreErased;
     procedure ReportReadsNoBlockBehindGuardPages;
     {$ifdef LINUX}
     procedure ChildProcessSamplesAfterAForkUnderTheLock;
@@ -357,6 +358,37 @@ begin
   Same(Size, Bytes, 'bytes sampled');
   AtMost(Size div 4, Resident, 'bytes touched');
   AssertTrue('zeros', IsIntact);
+end;
+
+procedure TLockProfileTests.ResizedBlocksStayInTheProfileWhileFreedOnesAreErased;
+var
+  P, Before: PByte;
+  Bytes: array[0..4] of Int64;
+  IsErased: Boolean;
+begin
+  LaneMM_Configure('profile,rate=1,erase=free');
+  SampleTheNext;
+  Bytes[0] := SampledBytes;
+  P := GetMem(100);
+  FillPattern(P, 100, 1);
+  Before := P;
+  ReallocMem(P, 3000);
+  Bytes[1] := SampledBytes;
+  IsErased := IsZero(Before + SizeOf(Pointer), 100 - SizeOf(Pointer));
+  IsIntact := HasPattern(P, 100, 1);
+  ReallocMem(P, 200000);
+  Bytes[2] := SampledBytes;
+  ReallocMem(P, 500);
+  Bytes[3] := SampledBytes;
+  FreeMem(P);
+  Bytes[4] := SampledBytes;
+  LaneMM_Configure('profile=0,rate=512K,erase=0');
+  Same(3000, Bytes[1] - Bytes[0], 'a block that has grown');
+  Same(200000, Bytes[2] - Bytes[0], 'a larger one');
+  Same(500, Bytes[3] - Bytes[0], 'one that has shrunk');
+  Same(0, Bytes[4] - Bytes[0], 'none');
+  AssertTrue('the old one is erased', IsErased);
+  AssertTrue('contents', IsIntact);
 end;
 
 // A block that has grown may be a large one, with bytes to grow into. For its sample a second one was
