@@ -62,13 +62,13 @@ implementation
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.OsSignals,
   LaneMM.Rtl, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Huge, LaneMM.Threads, LaneMM.Purge,
-  LaneMM.Limits, LaneMM.Stats, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState,
-  LaneMM.ReportHead, LaneMM.Text, LaneMM.ReportStack, LaneMM.LogFile, LaneMM.SettingsState,
-  LaneMM.Settings, LaneMM.StacksState, LaneMM.Unwind, LaneMM.CodeRanges, LaneMM.BacktraceTable,
-  LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Counting, LaneMM.Recording,
-  LaneMM.SeenCalls, LaneMM.EventLog, LaneMM.Growth, LaneMM.EngineReports, LaneMM.Profile,
-  LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports, LaneMM.BlackBox, LaneMM.Pressure,
-  LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.AllocationLog, LaneMM.BlockNotes,
+  LaneMM.Limits, LaneMM.Stats, LaneMM.Blocks, LaneMM.Allocate, LaneMM.Resize, LaneMM.Engine,
+  LaneMM.ReportState, LaneMM.ReportHead, LaneMM.Text, LaneMM.ReportStack, LaneMM.LogFile,
+  LaneMM.SettingsState, LaneMM.Settings, LaneMM.StacksState, LaneMM.Unwind, LaneMM.CodeRanges,
+  LaneMM.BacktraceTable, LaneMM.Modules, LaneMM.ObserveState, LaneMM.CallSites, LaneMM.Counting,
+  LaneMM.Recording, LaneMM.SeenCalls, LaneMM.EventLog, LaneMM.Growth, LaneMM.EngineReports,
+  LaneMM.Profile, LaneMM.Samples, LaneMM.Sampler, LaneMM.TimedReports, LaneMM.BlackBox,
+  LaneMM.Pressure, LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.AllocationLog, LaneMM.BlockNotes,
   LaneMM.Debug, LaneMM.DebugSpans, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardPages,
   LaneMM.DebugReport, LaneMM.GuardSample, LaneMM.LeakList, LaneMM.Leaks, LaneMM.LivePage;
 
@@ -273,13 +273,27 @@ begin
   SamplerSee(Result, Size);
 end;
 
+// Returns whether P, any pointer, is a large block.
+function IsLarge(P: Pointer): Boolean;
+var
+  Span: PSpan;
+begin
+  Span := BlockSpan(P);
+  Result := (Span <> nil) and (Span^.Kind = skLarge);
+end;
+
+// A large block from before debug mode may move without a free.
 function SampledDebugRealloc(var P: Pointer; Size: TSize): Pointer;
 var
   Before: Pointer;
+  WasLarge: Boolean;
 begin
   Before := P;
+  WasLarge := IsLarge(P);
+  if WasLarge then
+    SamplesRemove(P);
   Result := DebugRealloc(P, Size);
-  if Result <> Before then
+  if (Result <> Before) or WasLarge then
     SamplerSee(Result, Size);
 end;
 

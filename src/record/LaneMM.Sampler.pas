@@ -37,8 +37,9 @@ function SamplerGetZero(Size: TSize): Pointer;
 /// BlockRealloc, or EraseRealloc where freed blocks are erased, with sampling of blocks that grow
 /// or move.
 function SamplerRealloc(var P: Pointer; Size: TSize): Pointer;
-/// Counts Size bytes for the block P, and samples it in place when its turn has come; then
-/// SamplesRemove must be called when it is freed. P may be nil.
+/// Counts Size bytes for the block P, which may be nil, and samples it in place when its turn has
+/// come: a debug block, on whose free SamplesRemove must be called, or a large block. The free of
+/// any other would not be noticed: it counts as freed at once.
 procedure SamplerSee(P: Pointer; Size: NativeUInt);
 /// Releases the spans of samples without a block in use, as a sweep does those of heaps. Set as
 /// Hooks.Sweep.
@@ -362,10 +363,15 @@ end;
 
 procedure SamplerSee(P: Pointer; Size: NativeUInt);
 var
+  Span: PSpan;
   Mean: NativeUInt;
 begin
-  if (P <> nil) and IsTurn(OsThreadHeap, Size, Mean) then
-    Count(OsThreadHeap, P, Size, Mean);
+  if (P = nil) or not IsTurn(OsThreadHeap, Size, Mean) then
+    Exit;
+  Span := BlockSpan(P);
+  if (Span <> nil) and (Span^.Kind = skBlocks) then
+    P := nil;
+  Count(OsThreadHeap, P, Size, Mean);
 end;
 
 function SamplerGetZero(Size: TSize): Pointer;

@@ -46,6 +46,7 @@ type
     procedure BlocksOfARegionAreNotSampled;
     procedure SamplesWithoutTheirLockCountAsAllocated;
     procedure DebugBlocksAreInTheProfileWhileTheyAreInUse;
+    procedure BlocksFromBeforeDebugModeLeaveTheProfileWithTheirFree;
     procedure SampledLargeBlockOfZerosIsNotTouched;
     procedure SampledBlockThatBecomesALargeOneNeedsNoOther;
     procedure ResizedBlocksStayInTheProfileWhileFreedOnesAreErased;
@@ -335,6 +336,33 @@ begin
   Same(100000, Bytes[2] - Bytes[0], 'a larger one');
   Same(0, Bytes[3] - Bytes[0], 'none');
   Same(500, Bytes[4] - Bytes[0], 'one of zeros');
+end;
+
+// Resized in debug mode they are no debug blocks: one of a size class was sampled where no free ends
+// that, and a large one kept the sample of its old address.
+procedure TLockProfileTests.BlocksFromBeforeDebugModeLeaveTheProfileWithTheirFree;
+const
+  LargeSize = 8 shl 20; // its pages are moved
+var
+  P, Q, Behind: Pointer;
+  Bytes: Int64;
+begin
+  LaneMM_Configure('profile,rate=1');
+  SampleTheNext;
+  Bytes := SampledBytes;
+  P := GetMem(1000);
+  Q := GetMem(LargeSize);
+  Behind := GetMem(LargeSize);
+  LaneMM_EnterDebugMode;
+  ReallocMem(P, 5000);
+  ReallocMem(Q, 8 * LargeSize);
+  FreeMem(P);
+  FreeMem(Q);
+  FreeMem(Behind);
+  Bytes := SampledBytes - Bytes;
+  LaneMM_ExitDebugMode;
+  LaneMM_Configure('profile=0,rate=512K');
+  Same(0, Bytes, 'bytes in use');
 end;
 
 procedure TLockProfileTests.SampledLargeBlockOfZerosIsNotTouched;
