@@ -244,6 +244,26 @@ begin
   SamplesRemove(P);
 end;
 
+// Returns whether P, any pointer, is a large block.
+function IsLarge(P: Pointer): Boolean;
+var
+  Span: PSpan;
+begin
+  Span := BlockSpan(P);
+  Result := (Span <> nil) and (Span^.Kind = skLarge);
+end;
+
+// ReallocMem after a profile. A large block may move without a free: its sample ends before.
+function OnceSampledRealloc(var P: Pointer; Size: TSize): Pointer;
+begin
+  if IsLarge(P) then
+    SamplesRemove(P);
+  if IsErasingFreed then
+    Result := EraseRealloc(P, Size)
+  else
+    Result := BlockRealloc(P, Size);
+end;
+
 procedure UseEntries(var Manager: TMemoryManager);
 begin
   EngineEntries(Manager);
@@ -252,7 +272,9 @@ begin
     Manager.GetMem := QuickCountedBlockGet();
     Manager.AllocMem := SamplerGetZero;
     Manager.ReallocMem := SamplerRealloc;
-  end;
+  end
+  else if Observe.Samples <> nil then
+    Manager.ReallocMem := OnceSampledRealloc;
   if GuardSampleIsOn then
   begin
     Manager.GetMem := QuickCountedBlockGet();
@@ -273,16 +295,7 @@ begin
   SamplerSee(Result, Size);
 end;
 
-// Returns whether P, any pointer, is a large block.
-function IsLarge(P: Pointer): Boolean;
-var
-  Span: PSpan;
-begin
-  Span := BlockSpan(P);
-  Result := (Span <> nil) and (Span^.Kind = skLarge);
-end;
-
-// A large block from before debug mode may move without a free.
+// A large block from before debug mode may move without a free. Also after a profile.
 function SampledDebugRealloc(var P: Pointer; Size: TSize): Pointer;
 var
   Before: Pointer;
@@ -293,7 +306,7 @@ begin
   if WasLarge then
     SamplesRemove(P);
   Result := DebugRealloc(P, Size);
-  if (Result <> Before) or WasLarge then
+  if IsSampling and ((Result <> Before) or WasLarge) then
     SamplerSee(Result, Size);
 end;
 
@@ -304,11 +317,12 @@ begin
   Manager.ReallocMem := DebugRealloc;
   Manager.FreeMem := DebugFree;
   Manager.FreeMemSize := DebugFreeSize;
+  if Observe.Samples <> nil then
+    Manager.ReallocMem := SampledDebugRealloc;
   if not IsSampling then
     Exit;
   Manager.GetMem := SampledDebugGet;
   Manager.AllocMem := SampledDebugGetZero;
-  Manager.ReallocMem := SampledDebugRealloc;
 end;
 
 // Returns whether the installed manager, which Manager receives, is LaneMM. It is, too, where it is

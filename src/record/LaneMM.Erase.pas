@@ -195,7 +195,7 @@ begin
   begin
     Manager.FreeMem := EraseFree;
     Manager.FreeMemSize := EraseFreeSize;
-    if not IsSampling then // else SamplerRealloc calls it
+    if Observe.Samples = nil then // else the entry calls it
       Manager.ReallocMem := EraseRealloc;
   end;
   if not IsErasingNew then

@@ -47,6 +47,7 @@ type
     procedure SamplesWithoutTheirLockCountAsAllocated;
     procedure DebugBlocksAreInTheProfileWhileTheyAreInUse;
     procedure BlocksFromBeforeDebugModeLeaveTheProfileWithTheirFree;
+    procedure LargeBlocksLeaveTheProfileAlsoWhereTheyMoveAfterIt;
     procedure SampledLargeBlockOfZerosIsNotTouched;
     procedure SampledBlockThatBecomesALargeOneNeedsNoOther;
     procedure ResizedBlocksStayInTheProfileWhileFreedOnesAreErased;
@@ -363,6 +364,27 @@ begin
   LaneMM_ExitDebugMode;
   LaneMM_Configure('profile=0,rate=512K');
   Same(0, Bytes, 'bytes in use');
+end;
+
+procedure TLockProfileTests.LargeBlocksLeaveTheProfileAlsoWhereTheyMoveAfterIt;
+const
+  LargeSize = 8 shl 20; // its pages are moved
+var
+  P, Behind: Pointer;
+  Bytes: Int64;
+begin
+  LaneMM_Configure('profile,rate=1');
+  SampleTheNext;
+  Bytes := SampledBytes;
+  P := GetMem(LargeSize);
+  Behind := GetMem(LargeSize);
+  AtLeast(Bytes + LargeSize, SampledBytes, 'bytes in use');
+  LaneMM_Configure('profile=0,rate=512K');
+  ReallocMem(P, 8 * LargeSize);
+  FreeMem(P);
+  FreeMem(Behind);
+  Bytes := SampledBytes - Bytes;
+  Same(0, Bytes, 'bytes in use afterwards');
 end;
 
 procedure TLockProfileTests.SampledLargeBlockOfZerosIsNotTouched;
