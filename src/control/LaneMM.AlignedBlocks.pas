@@ -62,7 +62,7 @@ begin
   Result := DebugGetAligned(Size, ShiftOf(Alignment));
   if Result = nil then
     Result := AlignedGet(Alignment, Size)
-  else if IsSet(opProfile) then
+  else if IsSet(opProfile) and SamplerIsOn then
     SamplerSee(Result, Size);
 end;
 
@@ -85,7 +85,7 @@ begin
     Result := GetDebug(Alignment, Size)
   else
   begin
-    if IsSet(opProfile) and (Debug.MarkBytes = 0)
+    if IsSet(opProfile) and SamplerIsOn and (Debug.MarkBytes = 0)
       and ((P = nil) or not BlockIsElsewhere(P, OsThreadHeap)) then
       Result := GetSampled(Alignment, Size)
     else

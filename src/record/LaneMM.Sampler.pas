@@ -26,6 +26,9 @@ uses
 
 /// Creates the table and the heap; returns whether both exist.
 function SamplerStart: Boolean;
+/// Returns whether allocations are sampled. For callers that no installed entry has called: the
+/// settings are read before the tables exist.
+function SamplerIsOn: Boolean;
 /// Sets the distance to the next sample of a thread: Mean bytes on average.
 procedure SampleDistance(Heap: PHeap; Mean: Double);
 /// Allocates a block and samples it. Set as Hooks.SampledGet, for threads that have a heap.
@@ -449,6 +452,12 @@ begin
     LockReset(Observe.SampleLock);
   end;
   SamplesForget;
+end;
+
+function SamplerIsOn: Boolean;
+begin
+  // The tables come before the heap; IsDue has the fence.
+  Result := IsSampling and (Observe.Samples <> nil);
 end;
 
 function SamplerStart: Boolean;

@@ -46,6 +46,7 @@ type
     procedure BlocksOfARegionAreNotSampled;
     procedure SamplesWithoutTheirLockCountAsAllocated;
     procedure DebugBlocksAreInTheProfileWhileTheyAreInUse;
+    procedure AlignedBlocksAreSampledOnceTheTablesAreThere;
     procedure BlocksFromBeforeDebugModeLeaveTheProfileWithTheirFree;
     procedure LargeBlocksLeaveTheProfileAlsoWhereTheyMoveAfterIt;
     procedure SampledLargeBlockOfZerosIsNotTouched;
@@ -61,7 +62,7 @@ implementation
 
 uses
   SysUtils, {$ifdef LINUX} BaseUnix, Forking, {$endif} testregistry, LaneMM, LaneMM.Atomic, LaneMM.Os, LaneMM.Lock, LaneMM.FreeRuns,
-  LaneMM.Arena, LaneMM.Walk, LaneMM.ObserveState, LaneMM.ProfileData, LaneMM.CallSites,
+  LaneMM.Arena, LaneMM.Walk, LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.ProfileData, LaneMM.CallSites,
   LaneMM.Samples, LaneMM.Sampler;
 
 procedure TLockProfileTests.SetUp;
@@ -337,6 +338,32 @@ begin
   Same(100000, Bytes[2] - Bytes[0], 'a larger one');
   Same(0, Bytes[3] - Bytes[0], 'none');
   Same(500, Bytes[4] - Bytes[0], 'one of zeros');
+end;
+
+// Another thread has read the setting, and is about to apply it.
+procedure TLockProfileTests.AlignedBlocksAreSampledOnceTheTablesAreThere;
+var
+  KeptSamples: PHeap;
+  KeptWindows: TAtomicWord;
+  P: Pointer;
+begin
+  AssertTrue('room', SitesStart and SamplerStart);
+  KeptSamples := Observe.Samples;
+  KeptWindows := Observe.Windows;
+  LockEnter(Observe.SampleLock); // no sweep
+  Observe.Samples := nil;
+  Observe.Windows := 0;
+  Settings.Values[opProfile] := 1;
+  OsThreadHeap^.SampleIn := 0;
+  try
+    P := LaneMM_GetMemAligned(100, 64);
+  finally
+    Settings.Values[opProfile] := 0;
+    Observe.Windows := KeptWindows;
+    Observe.Samples := KeptSamples;
+    LockLeave(Observe.SampleLock);
+  end;
+  FreeMem(P);
 end;
 
 // Resized in debug mode they are no debug blocks: one of a size class was sampled where no free ends
