@@ -37,16 +37,18 @@ const
 
 // ---------------------------------------------------------------------------- watched
 
+// Allocates a block that is counted, and is sampled when its turn has come.
 function GetSampled(Alignment, Size: NativeUInt): Pointer;
 begin
-  if Alignment <= SliceSize then
-    Result := SamplerGetAligned(Size, AlignedRequest(Alignment, Size))
-  else
+  if Alignment > SliceSize then
   begin
     Result := AlignedGet(Alignment, Size);
     SamplerSee(Result, Size);
+    Exit;
   end;
-  EraseFillNew(Result);
+  if Alignment > BlockAlignment then
+    Process.KeepsAlignment := True; // as AlignedGet
+  Result := SamplerGetAligned(Size, AlignedRequest(Alignment, Size));
 end;
 
 // Returns the alignment of a debug block as a power of two; 0 for what each one has.
@@ -61,19 +63,23 @@ function GetDebug(Alignment, Size: NativeUInt): Pointer;
 begin
   Result := DebugGetAligned(Size, ShiftOf(Alignment));
   if Result = nil then
-    Result := AlignedGet(Alignment, Size)
-  else if IsSet(opProfile) and SamplerIsOn then
+    Result := AlignedGet(Alignment, Size);
+  if SamplerIsOn then
     SamplerSee(Result, Size);
 end;
 
-function GetGuarded(P: Pointer; Alignment, Size: NativeUInt): Pointer;
+// Allocates a block that is no debug block, or one with guard pages.
+function GetNormal(P: Pointer; Alignment, Size: NativeUInt): Pointer;
 begin
   Result := nil;
   if Size > NativeUInt(High(Size) - Debug.MarkBytes) then
     Dec(Size, Debug.MarkBytes); // still too many
   if GuardSampleIsOn and Debug.IsStarted then // the setting comes before it
     Result := GuardSampleTry(Size, ShiftOf(Alignment));
-  if Result = nil then
+  if (Result = nil) and SamplerIsOn
+    and ((P = nil) or not BlockIsElsewhere(P, OsThreadHeap)) then
+    Result := GetSampled(Alignment, Size + Debug.MarkBytes)
+  else if Result = nil then
     Result := AlignedGetBeside(P, Alignment, Size + Debug.MarkBytes);
   EraseFillNew(Result);
   HardMark(Result, Size, faPlain);
@@ -85,11 +91,7 @@ begin
     Result := GetDebug(Alignment, Size)
   else
   begin
-    if IsSet(opProfile) and SamplerIsOn and (Debug.MarkBytes = 0)
-      and ((P = nil) or not BlockIsElsewhere(P, OsThreadHeap)) then
-      Result := GetSampled(Alignment, Size)
-    else
-      Result := GetGuarded(P, Alignment, Size);
+    Result := GetNormal(P, Alignment, Size);
     NoteBlock(Result, Size, NativeUInt(get_frame));
   end;
   CallsSee(Result, Size, Alignment);

@@ -47,6 +47,7 @@ type
     procedure SamplesWithoutTheirLockCountAsAllocated;
     procedure DebugBlocksAreInTheProfileWhileTheyAreInUse;
     procedure AlignedBlocksAreSampledOnceTheTablesAreThere;
+    procedure AlignedBlocksAreInReportsAtLimits;
     procedure BlocksFromBeforeDebugModeLeaveTheProfileWithTheirFree;
     procedure LargeBlocksLeaveTheProfileAlsoWhereTheyMoveAfterIt;
     procedure SampledLargeBlockOfZerosIsNotTouched;
@@ -364,6 +365,32 @@ begin
     LockLeave(Observe.SampleLock);
   end;
   FreeMem(P);
+end;
+
+procedure TLockProfileTests.AlignedBlocksAreInReportsAtLimits;
+const
+  Size = 1000;
+  Alignments: array[0..2] of NativeUInt = (64, 4096, 2 * SliceSize);
+var
+  Alignment: NativeUInt;
+  P: Pointer;
+  Bytes: array[0..2] of Int64;
+begin
+  for Alignment in Alignments do
+  begin
+    LaneMM_Configure('limit:report,rate=1');
+    SampleTheNext;
+    Bytes[0] := SampledBytes;
+    P := LaneMM_GetMemAligned(Size, Alignment);
+    Bytes[1] := SampledBytes;
+    IsIntact := IsIntact and (NativeUInt(P) and (Alignment - 1) = 0);
+    FreeMem(P);
+    Bytes[2] := SampledBytes;
+    LaneMM_Configure('limit:report=0,rate=512K');
+    AtLeast(Bytes[0] + Size, Bytes[1], 'bytes in use');
+    Same(0, Bytes[2] - Bytes[0], 'afterwards');
+  end;
+  AssertTrue('aligned', IsIntact);
 end;
 
 // Resized in debug mode they are no debug blocks: one of a size class was sampled where no free ends
