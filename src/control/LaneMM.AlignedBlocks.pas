@@ -86,8 +86,12 @@ begin
 end;
 
 function AlignedGetWatched(P: Pointer; Alignment, Size: NativeUInt): Pointer;
+var
+  IsDebug: Boolean;
 begin
-  if DebugIsOn then
+  IsDebug := DebugIsOn and Debug.IsStarted; // the setting comes before it
+  AcquireFence; // the tables after it. Pairs with DebugStart
+  if IsDebug then
     Result := GetDebug(Alignment, Size)
   else
   begin

@@ -207,9 +207,17 @@ begin
   Place^.Thread := DebugThreadId(Heap, Thread);
 end;
 
+// Returns whether `stacks` is on, and there are notes: callers that no installed entry has called
+// see the setting before them.
+function IsNoting: Boolean;
+begin
+  Result := IsSet(opStacks) and (@Hooks.BlockNote <> nil);
+  AcquireFence; // the notes after the hook. Pairs with NotesStart
+end;
+
 procedure NoteBlock(P: Pointer; Size: TSize; Frame: NativeUInt);
 begin
-  if IsSet(opStacks) then
+  if IsNoting then
     Note(P, Size, Frame);
 end;
 
@@ -217,7 +225,7 @@ procedure NoteResize(Before, P: Pointer; Size: TSize; Frame: NativeUInt);
 begin
   if P <> Before then
     NoteBlock(P, Size, Frame)
-  else if IsSet(opStacks) then
+  else if IsNoting then
     NoteFor(P, Size);
 end;
 

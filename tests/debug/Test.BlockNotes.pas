@@ -36,12 +36,15 @@ type
     procedure SmallerBlocksInTheSamePlaceAreAllNoted;
     procedure NormalBlockResizedInDebugModeIsNoted;
     procedure AllWatchersSeeTheCalls;
+    procedure AlignedBlocksAreNotedOnceThereAreNotes;
+    procedure AlignedBlocksAreDebugBlocksOnceDebugModeHasStarted;
   end;
 
 implementation
 
 uses
-  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Os, LaneMM.Unwind, LaneMM.BacktraceTable;
+  testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Os, LaneMM.Arena, LaneMM.SettingsState,
+  LaneMM.Unwind, LaneMM.BacktraceTable, LaneMM.DebugState;
 
 const
   Sizes: array[0..8] of NativeUInt = (1, 16, 100, 1000, 8192, 20000, 60000, 70000, 5 shl 20);
@@ -316,6 +319,47 @@ begin
   MoveIt;
   IsFrom(Noted, @TBlockNotesTests.MoveIt, @TBlockNotesTests.BlockThatMovesIsNotedAnew);
   FreeMem(Noted);
+end;
+
+// Another thread has read the setting, and is about to apply it.
+procedure TBlockNotesTests.AlignedBlocksAreNotedOnceThereAreNotes;
+var
+  KeptHook: TBlockNoteCall;
+  KeptNotes, P: Pointer;
+begin
+  KeptHook := Hooks.BlockNote;
+  KeptNotes := Debug.Notes;
+  Hooks.BlockNote := nil;
+  Debug.Notes := nil;
+  try
+    P := LaneMM_GetMemAligned(100, 64);
+  finally
+    Debug.Notes := KeptNotes;
+    Hooks.BlockNote := KeptHook;
+  end;
+  FreeMem(P);
+  P := LaneMM_GetMemAligned(100, 64);
+  AtLeast(1, Info(P).Number, 'allocation number');
+  FreeMem(P);
+end;
+
+procedure TBlockNotesTests.AlignedBlocksAreDebugBlocksOnceDebugModeHasStarted;
+var
+  HadStarted, IsDebug: Boolean;
+  P: Pointer;
+begin
+  HadStarted := Debug.IsStarted;
+  Debug.IsStarted := False;
+  Settings.Values[opDebug] := 1;
+  try
+    P := LaneMM_GetMemAligned(100, 64);
+    IsDebug := ArenaSpan(P)^.Kind = skDebug;
+  finally
+    Settings.Values[opDebug] := 0;
+    Debug.IsStarted := HadStarted;
+  end;
+  FreeMem(P);
+  AssertFalse('a debug block', IsDebug);
 end;
 
 initialization
