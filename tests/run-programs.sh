@@ -167,6 +167,7 @@ else
   skip 'Checkpoints without /proc' 'this machine lets no folder be mounted over it'
 fi
 program 0 Counts
+program 0 SwitchedOn
 program 0 ManyThreads
 program 0 LockedMemory
 # Exit code CODE: this machine cannot show it.

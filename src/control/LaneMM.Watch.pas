@@ -422,6 +422,17 @@ begin
     Hooks.RemoteFree := nil;
 end;
 
+// Sets the routine that counting entries call. They may be those of the other one so far, so it has
+// its tables first: guard=sample and a profile count alike.
+procedure SetSampledGet;
+begin
+  ReleaseFence; // the tables before the hook. Pairs with IsDue of LaneMM.Sampler
+  if GuardSampleIsOn then
+    Hooks.SampledGet := GuardSampleGet
+  else if Observe.Samples <> nil then
+    Hooks.SampledGet := SamplerGet;
+end;
+
 // ---------------------------------------------------------------------------- all
 
 // Returns whether a feature that watches is set, and has its tables.
@@ -483,10 +494,6 @@ end;
 // Sets the routines that entries call, before a thread can meet such an entry.
 procedure SetCalls;
 begin
-  if GuardSampleIsOn then
-    Hooks.SampledGet := GuardSampleGet
-  else
-    Hooks.SampledGet := SamplerGet;
   Hooks.ChildStarted := ChildStarted;
   Stacks.VisitNumbers := NotesMarkUsed;
   Process.Rooms[rrSettings] := @Settings;
@@ -589,6 +596,7 @@ begin
   if IsSet(opBlackBox) and not BlackBoxStart then
     Settings.Values[opBlackBox] := 0;
   WatchFrees;
+  SetSampledGet;
   SetEntries;
   TimedReportsApply;
 end;
