@@ -3,8 +3,9 @@
 // Owns:       Counting: the counters.
 // Invariants: a counter is in use from CountStart to CountStop, its Heap is the thread's. The
 //             counters of a thread are a stack; the newest one counts, and its sums are added to
-//             the one before when it ends. One counter may be that of all threads: it counts by
-//             itself. The end of a thread ends its counts.
+//             the one before when it ends. One counter may be that of all threads: it counts beside
+//             the others of its thread, as if it were not in the stack. The end of a thread ends
+//             its counts.
 // Callers:    CountCall: the entries of LaneMM.SeenCalls. Nothing is paid without a count.
 // Progress:   wait-free; the peak is lock-free.
 unit LaneMM.Counting;
@@ -98,7 +99,7 @@ begin
   Result := LoadAcquire(Counting.Active) > 0;
 end;
 
-// Returns the counter that counts the calling thread; nil if none does.
+// Returns the newest counter of the calling thread; nil if it has none.
 function OwnCounter: PCounter;
 var
   Heap: NativeUInt;
@@ -173,8 +174,8 @@ begin
   // Acquire: the counter as it was set up. Pairs with CountStart. It may end meanwhile: an event
   // then counts for none, or for the next count, in pages that stay.
   All := PCounter(LoadAcquire(Counting.OfAll));
-  if Own = All then
-    Own := nil;
+  if (Own <> nil) and (Own = All) then
+    Own := Own^.Outer;
   if Own <> nil then
   begin
     CountIn(Own, Event, Requested, Change);
@@ -320,9 +321,17 @@ begin
       end;
 end;
 
+// Returns the counter of the thread outside of Counter that counts it alone; nil if there is none.
+function OuterOf(Counter: PCounter): PCounter;
+begin
+  Result := Counter^.Outer;
+  if (Result <> nil) and (LoadAcquire(Counting.OfAll) = NativeUInt(Result)) then
+    Result := Result^.Outer;
+end;
+
 function CountStop(out Counts: TCounts; See: TCountSitesCall; Context: Pointer): Boolean;
 var
-  Counter: PCounter;
+  Counter, Outer: PCounter;
   IsOfAll: Boolean;
 begin
   FillChar(Counts, SizeOf(Counts), 0);
@@ -334,13 +343,12 @@ begin
   IsOfAll := CompareAndSwap(Counting.OfAll, NativeUInt(Counter), 0);
   Counts := Counter^.Counts;
   if Counter^.Outer <> nil then
-  begin
     Counter^.Outer^.IsNewest := True;
-    if not IsOfAll and (LoadAcquire(Counting.OfAll) <> NativeUInt(Counter^.Outer)) then
-    begin
-      AddToOuter(Counter^.Outer, Counts, NativeInt(Counter^.InUse));
-      AddSites(Counter^.Outer^.Sites, Counter^.Sites);
-    end;
+  Outer := OuterOf(Counter);
+  if not IsOfAll and (Outer <> nil) then // the one of all does not count for others
+  begin
+    AddToOuter(Outer, Counts, NativeInt(Counter^.InUse));
+    AddSites(Outer^.Sites, Counter^.Sites);
   end;
   FetchAdd(Counting.Active, NativeUInt(-1));
   if (Counter^.Sites <> nil) and (@See <> nil) then

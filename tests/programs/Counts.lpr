@@ -153,6 +153,26 @@ begin
     'the other one has both');
 end;
 
+// A count of all threads between two of this one.
+procedure NestedAroundOneOfAll;
+var
+  Alone, Inner, All, Outer: TLaneMM_Counts;
+begin
+  Alone := Counted(5);
+  LaneMM_StartCount;
+  Work(5);
+  Expect(LaneMM_StartCount(True), 'all threads are counted');
+  Work(5);
+  Inner := Counted(5);
+  All := LaneMM_StopCount;
+  Outer := LaneMM_StopCount;
+  Expect(Same(Inner, Alone), 'a count inside of one of all counts its own');
+  Expect(All.Allocations >= 2 * Alone.Allocations, 'the one of all has it, too');
+  Expect((Outer.Allocations = 3 * Alone.Allocations) and (Outer.Frees = 3 * Alone.Frees)
+    and (Outer.Bytes = 3 * Alone.Bytes) and (Outer.Peak = Alone.Peak),
+    'a count around one of all has what its thread has done inside of that');
+end;
+
 procedure OfThreads;
 var
   Own, Others, All: TLaneMM_Counts;
@@ -299,6 +319,7 @@ begin
   Exact;
   Aligned;
   Nested;
+  NestedAroundOneOfAll;
   OfThreads;
   EndOfAThreadEndsItsCounts;
   ChangingEntriesAreNoOtherManager;
