@@ -107,11 +107,6 @@ end;
 
 // ---------------------------------------------------------------------------- debug blocks
 
-function RegionGroup(Region: PHeap): Cardinal;
-begin
-  Result := RegionGroups + Region^.Data.Number;
-end;
-
 type
   // Blocks to free, as many as fit.
   TBatch = record

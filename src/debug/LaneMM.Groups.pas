@@ -13,7 +13,7 @@ unit LaneMM.Groups;
 interface
 
 uses
-  LaneMM.Hooks, LaneMM.Text;
+  LaneMM.Types, LaneMM.Hooks, LaneMM.Text;
 
 const
   /// The first group of a region.
@@ -43,6 +43,9 @@ function GroupCurrent: Cardinal;
 function GroupSetName(Group: Cardinal; Name: PAnsiChar): Boolean;
 /// Adds the number of a group, and its name if it has one.
 procedure GroupAddName(var Text: TText; Group: Cardinal);
+/// Returns the group of a region, by its first heap. A program that makes a region for each request
+/// may make more than there are groups of them: these begin again.
+function RegionGroup(Region: PHeap): Cardinal;
 /// Returns the name, or nil.
 function GroupName(Group: Cardinal): PAnsiChar;
 /// Returns the group of a block of any kind: of a region's block that of the region.
@@ -58,7 +61,7 @@ procedure GroupRead(Group: Cardinal; out Status: TGroupStatus);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Threads, LaneMM.Walk,
+  LaneMM.Layout, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Threads, LaneMM.Walk,
   LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.GuardPages;
 
 const
@@ -79,6 +82,11 @@ type
     Status: TGroupStatus;
   end;
   PSum = ^TSum;
+
+function RegionGroup(Region: PHeap): Cardinal;
+begin
+  Result := RegionGroups or Region^.Data.Number;
+end;
 
 // ---------------------------------------------------------------------------- scopes
 
@@ -104,7 +112,7 @@ function GroupOfScope(Heap: PHeap): Cardinal;
 begin
   Result := 0;
   if Heap^.Region <> nil then
-    Result := RegionGroups + Heap^.Region^.Data.Number;
+    Result := RegionGroup(Heap^.Region);
 end;
 
 function GroupEnd: Boolean;
@@ -203,13 +211,13 @@ begin
   StoreRelease(Entry^.Group, Group);
 end;
 
-// Returns the name of a region that was not freed; else nil.
-function RegionName(Number: Cardinal): PAnsiChar;
+// Returns the name of the region with this group if it was not freed; else nil.
+function RegionName(Group: Cardinal): PAnsiChar;
 var
   Heap: PHeap;
 begin
   Heap := PHeap(LoadAcquire(Process.Heaps)); // acquire: the records. Pairs with HeapRecordNew
-  while (Heap <> nil) and ((Heap^.Region <> Heap) or (Heap^.Data.Number <> Number)
+  while (Heap <> nil) and ((Heap^.Region <> Heap) or (RegionGroup(Heap) <> Group)
     or (LoadAcquire(Heap^.Data.Made) = RegionEnded)) do
     Heap := Heap^.NextHeap;
   Result := nil;
@@ -223,7 +231,7 @@ var
 begin
   if Group >= RegionGroups then
   begin
-    Result := RegionName(Cardinal(Group - RegionGroups));
+    Result := RegionName(Group);
     if Result <> nil then
       Exit;
   end;
@@ -263,7 +271,7 @@ begin
     Exit;
   Region := RegionOfBlock(Block.Address);
   if Region <> nil then
-    Result := RegionGroups + Region^.Data.Number;
+    Result := RegionGroup(Region);
 end;
 
 function KeyOfName(Name: PAnsiChar): NativeUInt;
@@ -288,7 +296,7 @@ begin
   Region := nil;
   if Block.Group = 0 then
     Region := RegionOfBlock(Block.Address);
-  if (Region <> nil) and (RegionGroups + Region^.Data.Number = Group) then
+  if (Region <> nil) and (RegionGroup(Region) = Group) then
     Name := @Region^.Data.Name
   else
     Name := GroupName(Group);

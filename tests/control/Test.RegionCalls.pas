@@ -20,6 +20,7 @@ type
     {$ifdef LINUX} procedure WordsBehindAMarkedGuardPageAreNoReferences; {$endif}
     procedure BlockWithManyWordsIsOneReference;
     procedure KeyOfABlockIsThatOfTheNameOfItsRegion;
+    procedure GroupOfARegionIsNeverOneOfTheProgram;
     {$ifdef LINUX} procedure WalkWithoutARoutineToCallIsALine; {$endif}
   end;
 
@@ -274,6 +275,32 @@ begin
   Check(Keys[0] <> Keys[1], 'regions of two names');
   for Index := 0 to High(Names) do
     LaneMM_RegionFree(Regions[Index]);
+end;
+
+// A server that makes a region for each of 1,000 requests a second has made two billion in 25 days.
+procedure TRegionCallsTests.GroupOfARegionIsNeverOneOfTheProgram;
+const
+  Many = NativeUInt($7FFFFFFE);
+var
+  Made: NativeUInt;
+  Regions: array[0..2] of TLaneMM_Region;
+  Block: TBlockInfo;
+  Index: Integer;
+begin
+  Made := Process.RegionsMade;
+  Process.RegionsMade := Many;
+  try
+    for Index := 0 to High(Regions) do
+    begin
+      Regions[Index] := LaneMM_RegionCreate('late', 0);
+      Check(WalkFind(LaneMM_RegionGetMem(Regions[Index], 100), Block), 'the block');
+      Check(GroupOfBlock(Block) >= RegionGroups, 'a group of a region');
+      AssertEquals('late', string(GroupName(GroupOfBlock(Block))));
+      LaneMM_RegionFree(Regions[Index]);
+    end;
+  finally
+    Process.RegionsMade := Made + Length(Regions);
+  end;
 end;
 
 {$ifdef LINUX}

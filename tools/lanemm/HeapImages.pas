@@ -447,7 +447,7 @@ begin
     if not Heap^.IsOfRegion or (UInt64(Heap^.Head.Region) <> Heap^.Address)
       or (Heap^.Head.Data.Made = RegionEnded) then
       Continue;
-    RegionIndexes.AddOrSetValue(Heap^.Head.Data.Number, Index);
+    RegionIndexes.AddOrSetValue(Heap^.Head.Data.Number and not RegionGroups, Index);
     Heap^.Head.Data.Name[MostRegionName] := #0;
     Heap^.RegionName := Printable(PAnsiChar(@Heap^.Head.Data.Name));
     if Heap^.RegionName = '' then
