@@ -103,21 +103,31 @@ begin
   Result := LoadAcquire(Recording.Taker) shr 1 = Thread;
 end;
 
-// TakeFree where the lock was taken: a bounded spin, then the thread parks, as in LaneMM.Lock.
-// False if the thread has it.
-function Take(Thread: Cardinal): Boolean;
+// TakeFree in a bounded spin: where many threads call, the lock is free for moments only.
+function TakeSoon(Thread: Cardinal): Boolean;
 var
   Turn: Cardinal;
+begin
+  Result := TakeFree(Thread);
+  Turn := 0;
+  while not Result and (Turn < Process.SpinLimit) do
+  begin
+    SpinHint;
+    Inc(Turn);
+    Result := TakeFree(Thread);
+  end;
+end;
+
+// TakeSoon where the lock was taken; then the thread parks, as in LaneMM.Lock. False if the thread
+// has it.
+function Take(Thread: Cardinal): Boolean;
+var
   Seen: NativeUInt;
 begin
   if IsOwn(Thread) then
     Exit(False);
-  for Turn := 1 to Process.SpinLimit do
-  begin
-    if TakeFree(Thread) then
-      Exit(True);
-    SpinHint;
-  end;
+  if TakeSoon(Thread) then
+    Exit(True);
   repeat
     Seen := LoadAcquire(Recording.Taker);
     if Seen = 0 then
@@ -400,16 +410,18 @@ const
   PatienceMs = 100;
 var
   Recorder: PRecorder;
+  Thread: Cardinal;
   Round: Cardinal;
   Pause: TAtomicWord;
 begin
   LockRecover;
+  Thread := ThreadNumber;
   Pause := 0;
   for Round := 1 to PatienceMs do
   begin
-    if not RecordingIsOn or IsOwn(ThreadNumber) then
+    if not RecordingIsOn or IsOwn(Thread) then
       Exit;
-    if TakeFree(ThreadNumber) then
+    if TakeSoon(Thread) then
     begin
       Recorder := PRecorder(LoadAcquire(Recording.Recorder));
       if (Recorder <> nil) and AddAllLate(Recorder) then

@@ -7,7 +7,7 @@ unit Test.Recording;
 interface
 
 uses
-  Classes, Test.Tools, LaneMM.RecordFormat;
+  Classes, Test.Tools, LaneMM.Layout, LaneMM.RecordFormat;
 
 type
   TCounts = array[rkNew..rkMoved] of Int64;
@@ -19,10 +19,14 @@ type
     Content: TMemoryStream;
     Place: PByte;
     Blocks: array[0..3] of Pointer;
+    CallerCount, IsOver: TAtomicWord;
+    GoesOn: Integer; // recordings that did not end
     procedure Start;
     procedure Stop;
     procedure UseBlocks;
     procedure UseOne;
+    procedure EndSome;
+    procedure EndOrCall;
     function NextNumber: UInt64;
     function Events: string;
     procedure CountEvents(out Counts: TCounts);
@@ -34,6 +38,7 @@ type
     procedure FreeWithoutASizeIsInTheFile;
     procedure CallsOfOtherThreadsAreTheirs;
     procedure NothingIsRecordedAfterTheEnd;
+    procedure RecordingEndsWhileManyThreadsCall;
     {$ifdef UNIX}
     procedure CallsOfAHandlerThatInterruptsACallAreInTheFile;
     procedure HandlerThatMakesTooManyCallsEndsTheRecording;
@@ -43,7 +48,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, {$ifdef UNIX} BaseUnix, {$endif} LaneMM, LaneMM.Recording;
+  SysUtils, testregistry, {$ifdef UNIX} BaseUnix, {$endif} LaneMM, LaneMM.Atomic, LaneMM.Recording;
 
 procedure TRecordingTests.SetUp;
 begin
@@ -180,6 +185,43 @@ begin
   UseBlocks;
   Content.LoadFromFile(Path);
   AssertEquals('events', 'end', Events);
+end;
+
+procedure TRecordingTests.EndSome;
+const
+  Recordings = 20;
+var
+  Index: Integer;
+begin
+  for Index := 1 to Recordings do
+  begin
+    Start;
+    Sleep(1);
+    LaneMM_Configure('record=0');
+    Inc(GoesOn, Ord(RecordingIsOn));
+    DeleteFile(Path);
+  end;
+end;
+
+// The first thread begins and ends recordings, the others call.
+procedure TRecordingTests.EndOrCall;
+begin
+  if FetchAdd(CallerCount, 1) = 0 then
+    try
+      EndSome;
+    finally
+      StoreRelease(IsOver, 1);
+    end;
+  while LoadAcquire(IsOver) = 0 do
+    RecordCall(rkNew, Pointer(128), 8, 0);
+end;
+
+procedure TRecordingTests.RecordingEndsWhileManyThreadsCall;
+const
+  ThreadCount = 16;
+begin
+  InThreads(ThreadCount, EndOrCall);
+  Same(0, GoesOn, 'recordings that did not end');
 end;
 
 // Counts the events of all parts, which end with those counts.
