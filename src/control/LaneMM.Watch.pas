@@ -545,9 +545,14 @@ begin
   ApplyAlignment(False);
 end;
 
-// Starts or ends the recording.
+// Starts or ends the recording. Another file ends the one before.
 procedure ApplyRecord;
 begin
+  if IsSet(opRecord) and RecordingIsOn and not RecordingIsOfSetting then
+  begin
+    RecordingEnd; // which clears the setting
+    Settings.Values[opRecord] := 1;
+  end;
   if not IsSet(opRecord) then
     RecordingEnd
   else if not RecordingIsOn and not RecordingStart then

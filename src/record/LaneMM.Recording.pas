@@ -29,6 +29,9 @@ procedure RecordingEnd;
 procedure RecordingForget;
 /// Returns whether a recording is on.
 function RecordingIsOn: Boolean;
+/// Returns whether the last recording that began is one in the file that the setting names now.
+/// Under the lock of LaneMM.Watch.
+function RecordingIsOfSetting: Boolean;
 /// Records an event of a block, if a recording is on; not for nil. Size and Alignment count where
 /// the kind has them.
 procedure RecordCall(Kind: TRecordKind; P: Pointer; Size, Alignment: NativeUInt);
@@ -74,6 +77,7 @@ type
     Taker: TAtomicWord;     // the lock, taken after that of LaneMM.Watch: the number of the thread
                             // that has it, times two, plus 1 if others may be parked; 0: none
     Recorder: TAtomicWord;  // a PRecorder; 0: no recording is on. Becomes 0 under the lock
+    Setting: TPath;         // that of the last one that began
   end;
 
 var
@@ -82,6 +86,17 @@ var
 function RecordingIsOn: Boolean;
 begin
   Result := LoadAcquire(Recording.Recorder) <> 0;
+end;
+
+function RecordingIsOfSetting: Boolean;
+var
+  Index: Cardinal;
+begin
+  Index := 0;
+  while (Settings.RecordPath[Index] = Recording.Setting[Index])
+    and (Settings.RecordPath[Index] <> #0) do
+    Inc(Index);
+  Result := Settings.RecordPath[Index] = Recording.Setting[Index];
 end;
 
 // ---------------------------------------------------------------------------- the lock
@@ -398,6 +413,7 @@ begin
   Recorder^.Written := SizeOf(TRecordHead);
   HasRoom(Recorder^);
   Result := CreateFile(Recorder^);
+  Recording.Setting := Settings.RecordPath;
   if Result then
     // Release: the recorder before its address. Pairs with RecordingIsOn.
     StoreRelease(Recording.Recorder, NativeUInt(Recorder))

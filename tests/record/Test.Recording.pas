@@ -39,6 +39,7 @@ type
     procedure CallsOfOtherThreadsAreTheirs;
     procedure NothingIsRecordedAfterTheEnd;
     procedure RecordingEndsWhileManyThreadsCall;
+    procedure AnotherFileEndsTheRecording;
     {$ifdef UNIX}
     procedure CallsOfAHandlerThatInterruptsACallAreInTheFile;
     procedure HandlerThatMakesTooManyCallsEndsTheRecording;
@@ -222,6 +223,28 @@ const
 begin
   InThreads(ThreadCount, EndOrCall);
   Same(0, GoesOn, 'recordings that did not end');
+end;
+
+procedure TRecordingTests.AnotherFileEndsTheRecording;
+var
+  Second: string;
+  SecondWords: ShortString;
+begin
+  Second := Path + '-second';
+  SecondWords := 'record=' + Second;
+  Start;
+  GetMem(Blocks[0], 100);
+  FreeMem(Blocks[0]);
+  LaneMM_Configure('least=10'); // nothing changes for the recording
+  LaneMM_Configure(SecondWords);
+  UseOne;
+  Stop;
+  Blocks[1] := nil;
+  AssertEquals('events of the first', 'thread new0/100 free0 end', Events);
+  Content.LoadFromFile(Second);
+  DeleteFile(Second);
+  Blocks[0] := nil;
+  AssertEquals('events of the second', 'thread new/77 free end', Events);
 end;
 
 // Counts the events of all parts, which end with those counts.
