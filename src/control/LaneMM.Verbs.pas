@@ -155,7 +155,7 @@ const
   CountOptions: array[ProfileReport..LastReport] of TOption = (opProfile, opContention, opGrowth);
   FormatNames: array[TReportFormat] of ShortString = ('', ':json', ':html', ':pprof', ':folded',
     ':speedscope');
-  // The settings of the formats; the first one is not read.
+  // The settings of the formats of profiles; the first one is not read.
   FormatOptions: array[TReportFormat] of TOption = (opProfile, opJson, opHtml, opPprof, opFolded,
     opSpeedscope);
 
@@ -169,37 +169,24 @@ begin
 end;
 
 procedure WriteInUse(Format: TReportFormat);
-var
-  Kept: NativeUInt;
+const
+  // The formats of reports of blocks.
+  Files: array[TReportFormat] of NativeUInt = (0, 1 shl Ord(lfJson), 1 shl Ord(lfHtml), 0, 0, 0);
 begin
-  Kept := Settings.Values[opLeaksFormat];
-  if Format = rfJson then
-    Settings.Values[opLeaksFormat] := Kept or 1 shl Ord(lfJson)
-  else if Format = rfHtml then
-    Settings.Values[opLeaksFormat] := Kept or 1 shl Ord(lfHtml);
   if Observe.Samples <> nil then
     HeapReportWrite(hrInUse);
-  LeaksReportInUse(0, High(Cardinal));
-  Settings.Values[opLeaksFormat] := Kept;
+  LeaksReportAllInUse(Files[Format]);
   if Verbs.FileCount = 0 then
     Fail('no file was written: no block in use, or an event rule'#10);
 end;
 
 // Writes the profiles in this format alone.
 function WriteProfiles(Format: TReportFormat): Boolean;
-var
-  Option: TOption;
-  Kept: array[opPprof..opJson] of NativeUInt;
 begin
-  for Option := Low(Kept) to High(Kept) do
-  begin
-    Kept[Option] := Settings.Values[Option];
-    if Format <> rfSettings then
-      Settings.Values[Option] := Ord(Option = FormatOptions[Format]);
-  end;
-  Result := ProfileWrite;
-  for Option := Low(Kept) to High(Kept) do
-    Settings.Values[Option] := Kept[Option];
+  if Format = rfSettings then
+    Result := ProfileWrite
+  else
+    Result := ProfileWriteAs(FormatOptions[Format]);
 end;
 
 // Writes a report of counts, if there are any. Returns False when a file could not be written.

@@ -17,6 +17,9 @@ uses
 /// Reports the blocks in use of the allocation groups First to Last, if there are any. Returns
 /// their number.
 function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
+/// Reports all blocks in use, also to files in the formats More, bits of opLeaksFormat, besides
+/// those that the setting names.
+procedure LeaksReportAllInUse(More: NativeUInt);
 /// Finalizes the other units, then looks for the blocks that were not freed, if `leaks` is set, and
 /// counts the sampled ones at their call sites. Frame lies in the stack of the calling thread, see
 /// LaneMM.Roots. The caller owns the list until LeaksReport; nil
@@ -105,20 +108,24 @@ begin
   TextClose(Text);
 end;
 
-function IsWanted(Format: TLeakFormat): Boolean;
+function IsWanted(Formats: NativeUInt; Format: TLeakFormat): Boolean;
 begin
-  Result := Odd(Settings.Values[opLeaksFormat] shr Ord(Format));
+  Result := Odd(Formats shr Ord(Format));
 end;
 
-procedure WriteList(const List: TLeakList);
+// More: formats besides those that the setting names.
+procedure WriteList(const List: TLeakList; More: NativeUInt);
+var
+  Formats: NativeUInt;
 begin
-  if IsWanted(lfJson) then
+  Formats := Settings.Values[opLeaksFormat] or More;
+  if IsWanted(Formats, lfJson) then
     WriteFile(List, LeakJsonAdd, '.json');
-  if IsWanted(lfJunit) then
+  if IsWanted(Formats, lfJunit) then
     WriteFile(List, LeakJunitAdd, '.xml');
-  if IsWanted(lfHeaptrc) then
+  if IsWanted(Formats, lfHeaptrc) then
     WriteFile(List, LeakHeaptrcAdd, '.trc');
-  if IsWanted(lfHtml) then
+  if IsWanted(Formats, lfHtml) then
     WriteFile(List, LeakPageAdd, '.html');
   if (List.Blocks > 0) or List.IsUnknown then
     WriteText(List);
@@ -181,7 +188,7 @@ begin
   List.OwnsSnapshot := True;
 end;
 
-function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
+function ReportInUse(First, Last: Cardinal; More: NativeUInt): NativeUInt;
 var
   List: TLeakList;
 begin
@@ -189,9 +196,19 @@ begin
   GuardPagesHold;
   ListInUse(List, First, Last, High(NativeUInt));
   Result := List.Blocks;
-  WriteList(List);
+  WriteList(List, More);
   LeakListClose(List);
   GuardPagesLetGo;
+end;
+
+function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
+begin
+  Result := ReportInUse(First, Last, 0);
+end;
+
+procedure LeaksReportAllInUse(More: NativeUInt);
+begin
+  ReportInUse(0, High(Cardinal), More);
 end;
 
 // ---------------------------------------------------------------------------- the end
@@ -381,7 +398,7 @@ begin
     and (Leaks.HasNone or (SnapshotCount = 0));
   if List <> nil then
   begin
-    WriteList(List^);
+    WriteList(List^, 0);
     Result := (List^.Blocks = 0) and not List^.IsUnknown;
     if not Result then
       SetExitCode;

@@ -1,4 +1,4 @@
-/// Writes the profiles to files, in the formats that the settings name.
+/// Writes the profiles to files, in the formats that the settings name, or in another one.
 //
 // Owns:       nothing.
 // Invariants: a file holds the profile of one process at one time: the numbers of the process and
@@ -10,9 +10,14 @@ unit LaneMM.Profile;
 
 interface
 
+uses
+  LaneMM.SettingsState;
+
 /// Writes the files and prints their paths to stderr. Returns False when a file could not be
 /// written.
 function ProfileWrite: Boolean;
+/// ProfileWrite in one format alone, of opPprof to opJson.
+function ProfileWriteAs(Format: TOption): Boolean;
 /// Writes the files, and prints only what could not be written.
 procedure ProfileWriteQuietly;
 
@@ -20,8 +25,8 @@ implementation
 
 uses
   LaneMM.Bits, LaneMM.Atomic, LaneMM.Os, LaneMM.OsFiles, LaneMM.ReportState, LaneMM.LogFile,
-  LaneMM.Text, LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.Growth, LaneMM.Html, LaneMM.Pprof,
-  LaneMM.ProfileData, LaneMM.ProfileJson, LaneMM.Speedscope;
+  LaneMM.Text, LaneMM.ObserveState, LaneMM.Growth, LaneMM.Html, LaneMM.Pprof, LaneMM.ProfileData,
+  LaneMM.ProfileJson, LaneMM.Speedscope;
 
 const
   FileLimit = 64 shl 20;
@@ -29,9 +34,13 @@ const
 type
   TAdd = procedure(var Text: TText; const Profile: TProfile);
 
+  // The formats that are wanted.
+  TFormats = array[opPprof..opJson] of Boolean;
+
   // A report while it is written.
   TReport = record
     Number: NativeUInt;    // from 1
+    Formats: TFormats;
     IsQuiet: Boolean;      // prints only what could not be written
     Page, Data: TText;     // the formats that hold all profiles; without memory or not wanted: nil
     IsWritten: Boolean;    // no file failed
@@ -50,12 +59,22 @@ const
     (Value: pvPeakBytes; Name: 'heap-peak'), (Value: pvTemporaryBytes; Name: 'heap-temporary'),
     (Value: pvLeakedBytes; Name: 'heap-leaks'));
 
-// Returns whether a format is wanted: one that a setting names; for an allocation profile without
-// a named format, all that other programs read.
-function IsWanted(Format: TOption): Boolean;
+// Returns the formats that settings name; for an allocation profile without any, all that other
+// programs read.
+procedure ReadFormats(out Formats: TFormats);
+var
+  Format: TOption;
+  IsNamed: Boolean;
 begin
-  Result := IsSet(Format) or IsSet(opProfile) and not (IsSet(opPprof) or IsSet(opFolded)
-    or IsSet(opSpeedscope) or IsSet(opHtml) or IsSet(opJson));
+  IsNamed := not IsSet(opProfile);
+  for Format := Low(Formats) to High(Formats) do
+  begin
+    Formats[Format] := IsSet(Format);
+    IsNamed := IsNamed or Formats[Format];
+  end;
+  if not IsNamed then
+    for Format := opPprof to opSpeedscope do
+      Formats[Format] := True;
 end;
 
 // Deletes the files of older reports beside Path, which ends with Written: those which the setting
@@ -137,11 +156,11 @@ end;
 // Writes a profile in the formats that have a file for each.
 procedure WriteProfile(var Report: TReport; const Profile: TProfile);
 begin
-  if IsWanted(opPprof) then
+  if Report.Formats[opPprof] then
     WriteAs(Report, Profile, PprofAdd, '.pb.gz');
-  if IsWanted(opFolded) then
+  if Report.Formats[opFolded] then
     WriteFolded(Report, Profile);
-  if IsWanted(opSpeedscope) then
+  if Report.Formats[opSpeedscope] then
     WriteAs(Report, Profile, SpeedscopeAdd, '.speedscope.json');
   if Report.Page.Start <> nil then
     ProfileJsonAdd(Report.Page, Profile);
@@ -149,18 +168,19 @@ begin
     ProfileJsonAdd(Report.Data, Profile);
 end;
 
-procedure OpenAll(out Report: TReport);
+procedure OpenAll(out Report: TReport; const Formats: TFormats);
 begin
   Report := Default(TReport);
+  Report.Formats := Formats;
   Report.IsWritten := True;
   Report.Number := FetchAdd(Observe.ReportCount, 1) + 1;
   GrowthFlush;
-  if IsSet(opHtml) and TextOpen(Report.Page, FileLimit) then
+  if Formats[opHtml] and TextOpen(Report.Page, FileLimit) then
   begin
     HtmlOpen(Report.Page);
     ProfileJsonBegin(Report.Page, Report.Number);
   end;
-  if IsSet(opJson) and TextOpen(Report.Data, FileLimit) then
+  if Formats[opJson] and TextOpen(Report.Data, FileLimit) then
     ProfileJsonBegin(Report.Data, Report.Number);
 end;
 
@@ -195,23 +215,42 @@ begin
   CloseAll(Report);
 end;
 
-function ProfileWrite: Boolean;
+function WriteIn(const Formats: TFormats): Boolean;
 var
   Report: TReport;
 begin
-  OpenAll(Report);
+  OpenAll(Report, Formats);
   WriteAll(Report);
   if IsSet(opProfile) and (LoadAcquire(Observe.AllocatedBytes) = 0)
-    and not (IsSet(opHtml) or IsSet(opJson)) then // these are written without samples, too
+    and not (Formats[opHtml] or Formats[opJson]) then // these are written without samples, too
     ReportSayLine('no profile written: no block was sampled');
   Result := Report.IsWritten;
 end;
 
+function ProfileWrite: Boolean;
+var
+  Formats: TFormats;
+begin
+  ReadFormats(Formats);
+  Result := WriteIn(Formats);
+end;
+
+function ProfileWriteAs(Format: TOption): Boolean;
+var
+  Formats: TFormats;
+begin
+  FillChar(Formats, SizeOf(Formats), 0);
+  Formats[Format] := True;
+  Result := WriteIn(Formats);
+end;
+
 procedure ProfileWriteQuietly;
 var
+  Formats: TFormats;
   Report: TReport;
 begin
-  OpenAll(Report);
+  ReadFormats(Formats);
+  OpenAll(Report, Formats);
   Report.IsQuiet := True;
   WriteAll(Report);
 end;

@@ -40,6 +40,7 @@ type
     procedure UnknownReportIsNamed;
     procedure ReportOfNothingSaysSo;
     procedure ReportOfWhatIsOffNamesItsSetting;
+    procedure ReportInAFormatLeavesTheSettingsAlone;
     procedure SnapshotsSayHowMuchMemoryGrew;
     procedure TrimReturnsFreeMemory;
     procedure ClosedMailboxRefuses;
@@ -339,6 +340,35 @@ begin
   Expect('least=1000000000,contention,report=peak', 'profile is off: `lanemm do PID profile` turns it on');
   Expect('report=profile', 'profile is off: `lanemm do PID profile` turns it on');
   Expect('report=growth', 'growth is off: `lanemm do PID growth` turns it on');
+end;
+
+// A timed report of another thread had the format of the request, and what the program set meanwhile
+// was set back. Another thread answers.
+procedure TMailboxTests.ReportInAFormatLeavesTheSettingsAlone;
+const
+  Requests: array[0..3] of string = ('report=profile:json', 'report=inuse:json', 'report=profile:html',
+    'report=inuse:html');
+var
+  Request, Line: string;
+  Limit: QWord;
+  Changes: Integer;
+begin
+  FpDup2(FpOpen('/dev/null', O_WRONLY), StdErrorHandle); // the reports are printed, too
+  Expect('profile,rate=1,pprof,log="' + GetTempDir + 'lanemm-mailbox-' + IntToStr(GetProcessID) + '"', '');
+  Changes := 0;
+  Limit := GetTickCount64 + PatienceMs;
+  for Request in Requests do
+  begin
+    Ask(Request);
+    while not IsAnswered and (GetTickCount64 < Limit) do
+      Inc(Changes, Ord((Settings.Values[opPprof] <> 1) or (Settings.Values[opLeaksFormat] <> 0)));
+    AssertTrue('answered', IsAnswered);
+    Has('file ', TextOfAnswer);
+    for Line in TextOfAnswer.Split([#10]) do
+      if Line.StartsWith('file ') then
+        DeleteFile(Copy(Line, Length('file ') + 1, MaxInt));
+  end;
+  Same(0, Changes, 'looks at changed settings');
 end;
 
 procedure TMailboxTests.SnapshotsSayHowMuchMemoryGrew;
