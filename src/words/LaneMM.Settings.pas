@@ -53,11 +53,12 @@ begin
 end;
 
 // Reads a path up to the end of the setting; one in quotes, which may have separators, up to the
-// second one.
-procedure ReadPath(var Words: PAnsiChar; out Path: TPath);
+// second one. False, and Path is as before, where it is too long, or more follows the quote.
+function ReadPath(var Words: PAnsiChar; var Path: TPath): Boolean;
 const
   Quote = '"';
 var
+  Found: TPath;
   Index: Cardinal;
   IsQuoted: Boolean;
 begin
@@ -67,19 +68,23 @@ begin
   while (Words^ <> #0) and (Index < High(Path))
     and (IsQuoted and (Words^ <> Quote) or not IsQuoted and not ValueEnds(Words^)) do
   begin
-    Path[Index] := Words^;
+    Found[Index] := Words^;
     Inc(Index);
     Inc(Words);
   end;
-  Path[Index] := #0;
+  Found[Index] := #0;
+  Result := not IsQuoted or (Words^ in [#0, Quote]);
   Inc(Words, Ord(IsQuoted and (Words^ = Quote)));
+  Result := Result and ValueEnds(Words^);
+  if Result then
+    Move(Found, Path, Index + 1);
 end;
 
 // Reads a path that has a default, which 0 and an empty one in quotes restore.
-procedure ReadPlace(var Words: PAnsiChar; out Path: TPath);
+function ReadPlace(var Words: PAnsiChar; var Path: TPath): Boolean;
 begin
-  ReadPath(Words, Path);
-  if TextIs(@Path, '0') then
+  Result := ReadPath(Words, Path);
+  if Result and TextIs(@Path, '0') then
     Path[0] := #0;
 end;
 
@@ -136,23 +141,27 @@ function ReadPattern(var Words: PAnsiChar; Option: TOption; out IsUsed: NativeUI
 var
   Pattern: TPath;
 begin
-  ReadPath(Words, Pattern);
+  Pattern[0] := #0;
+  Result := ReadPath(Words, Pattern) and (Pattern[0] <> #0);
   IsUsed := Ord((Pattern[0] <> '0') or (Pattern[1] <> #0));
-  Result := Pattern[0] <> #0;
+  if not Result then
+    Exit;
   if Option = opTraceClass then
     Settings.TraceClass := Pattern
   else if IsUsed = 0 then
     FillChar(Settings.Hidden, SizeOf(TPath), 0)
   else
-    Result := Result and AddHidden(Pattern);
+    Result := AddHidden(Pattern);
 end;
 
 // Reads a path, for `blackbox` also 1; 0 clears the setting. Returns whether that is allowed.
-function ReadFile(var Words: PAnsiChar; Option: TOption; out Path: TPath; out IsUsed: NativeUInt)
+function ReadFile(var Words: PAnsiChar; Option: TOption; var Path: TPath; out IsUsed: NativeUInt)
   : Boolean;
 begin
-  ReadPath(Words, Path);
+  Result := ReadPath(Words, Path);
   IsUsed := Ord(not TextIs(@Path, '0'));
+  if not Result then
+    Exit;
   if (IsUsed = 0) or (Option = opBlackBox) and TextIs(@Path, '1') then
     Path[0] := #0;
   Result := (Option = opBlackBox) or (IsUsed = 0) or (Path[0] <> #0);
@@ -163,6 +172,8 @@ end;
 function ReadLimit(var Words: PAnsiChar; var Value: NativeUInt): Boolean;
 const
   Container: ShortString = 'container';
+var
+  Path: TPath;
 begin
   if not TextBegins(Words, Container)
     or not (ValueEnds(Words[Length(Container)]) or (Words[Length(Container)] = ':')) then
@@ -172,14 +183,17 @@ begin
     Exit;
   end;
   Inc(Words, Length(Container));
-  Settings.GroupPath[0] := #0;
+  Path[0] := #0;
+  Result := True;
   if Words^ = ':' then
   begin
     Inc(Words);
-    ReadPath(Words, Settings.GroupPath);
+    Result := ReadPath(Words, Path);
   end;
+  if not Result then
+    Exit;
+  Settings.GroupPath := Path;
   Settings.HasContainer := True;
-  Result := True;
 end;
 
 // Reads the value after the name, if any, into Value; a switch without one is 1. A setting whose
@@ -199,14 +213,15 @@ begin
     opRecord: Exit(ReadFile(Words, Option, Settings.RecordPath, Value));
     opLog:
       begin
-        ReadPlace(Words, Settings.LogPath);
-        LogFileTryAgain; // it counts from the next log on
+        Result := ReadPlace(Words, Settings.LogPath);
+        if Result then
+          LogFileTryAgain; // it counts from the next log on
+        Exit;
       end;
-    opLeaksIgnore: ReadPath(Words, Settings.IgnorePath); // 0 is not the default there
-    opSyslog: ReadPlace(Words, Settings.SyslogPath);
+    opLeaksIgnore: Exit(ReadPath(Words, Settings.IgnorePath)); // 0 is not the default there
+    opSyslog: Exit(ReadPlace(Words, Settings.SyslogPath));
   end;
   case OptionTexts[Option].Kind of
-    okText, okSocket: Exit(True);
     okRule: Exit(EventRuleRead(Words) and ValueEnds(Words^));
     okFormat, okErase: Exit(ReadBit(Words, OptionTexts[Option].Kind, Value));
     okLimit: Result := ReadLimit(Words, Value);
@@ -245,6 +260,8 @@ begin
     Include(Settings.Given, Option);
     Result := True;
   end;
+  if not Result then
+    Words := Setting; // its value may have been left within quotes
   ValueSkip(Words);
 end;
 

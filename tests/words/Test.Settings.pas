@@ -36,6 +36,7 @@ type
     procedure ZeroRestoresTheDefaultOfAPath;
     procedure PathIsKept;
     procedure PathInQuotesMayHaveSeparators;
+    procedure PathThatIsNoWholePathIsRefused;
     procedure UnknownWordNamesTheNearest;
     procedure UnknownWordWithAPathInQuotesIsOneLine;
     procedure UnknownWordThatIsNearNoneNamesNone;
@@ -232,6 +233,35 @@ begin
   Same(7, Settings.Values[opTop], 'the next setting');
   AssertTrue(Reads('log="no end, top=8'));
   AssertEquals('no end, top=8', string(PAnsiChar(@Settings.LogPath)));
+end;
+
+// One longer than 1,023 characters was cut without a word, and files had another name.
+procedure TSettingsTests.PathThatIsNoWholePathIsRefused;
+const
+  Names: array[0..6] of string = ('log', 'syslog', 'leaks:ignore', 'record', 'blackbox', 'hide', 'trace:class');
+  Most = 1023;
+var
+  Name, Long: string;
+begin
+  AssertTrue(Reads('log=a,syslog=a,leaks:ignore=a,record=a,blackbox=a,trace:class=a,limit=container:a'));
+  Long := StringOfChar('p', Most);
+  for Name in Names do
+  begin
+    AssertFalse(Name, Reads(Name + '=' + Long + 'p'));
+    AssertFalse(Name, Reads(Name + '="' + Long + ' p"'));
+    AssertFalse(Name, Reads(Name + '="b"c'));
+  end;
+  AssertFalse(Reads('limit=container:' + Long + 'p'));
+  AssertEquals('a', string(PAnsiChar(@Settings.LogPath)));
+  AssertEquals('a', string(PAnsiChar(@Settings.SyslogPath)));
+  AssertEquals('a', string(PAnsiChar(@Settings.IgnorePath)));
+  AssertEquals('a', string(PAnsiChar(@Settings.RecordPath)));
+  AssertEquals('a', string(PAnsiChar(@Settings.BoxPath)));
+  AssertEquals('a', string(PAnsiChar(@Settings.TraceClass)));
+  AssertEquals('a', string(PAnsiChar(@Settings.GroupPath)));
+  AssertTrue(Reads('log=' + Long + ',top=7'));
+  AssertEquals(Long, string(PAnsiChar(@Settings.LogPath)));
+  Same(7, Settings.Values[opTop], 'the next setting');
 end;
 
 procedure TSettingsTests.UnknownWordNamesTheNearest;
