@@ -446,8 +446,9 @@ procedure SamplerRecover(IsTorn: Boolean);
 begin
   if IsTorn and (Observe.Samples <> nil) then
   begin
-    // The old spans of samples stay as they are; allocations take new ones from now on.
-    FillChar(Observe.Samples^.Queues, SizeOf(Observe.Samples^.Queues), 0);
+    // The old spans of samples stay as they are, also one that a lost thread was adding: its record
+    // may be that of an earlier moment. Allocations take new ones from now on.
+    HeapReset(Observe.Samples);
     HeapFormat(Observe.Samples);
     LockReset(Observe.SampleLock);
   end;

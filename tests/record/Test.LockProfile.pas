@@ -56,6 +56,7 @@ type
     procedure ReportReadsNoBlockBehindGuardPages;
     {$ifdef LINUX}
     procedure ChildProcessSamplesAfterAForkUnderTheLock;
+    procedure ChildProcessTakesNoSpanThatALostThreadWasAdding;
     {$endif}
   end;
 
@@ -613,6 +614,30 @@ begin
   FpWaitPid(Child, Status, 0);
   AssertTrue('child has ended by itself', WIfExited(Status));
   Same(1, WExitStatus(Status), 'samples of the child');
+end;
+
+// The page with the list was copied after the span was added, that with its record before: the span is
+// free for the child.
+procedure TLockProfileTests.ChildProcessTakesNoSpanThatALostThreadWasAdding;
+var
+  Kept: TAtomicWord;
+  Child: TPid;
+  Status: Integer;
+begin
+  AssertTrue('room', SitesStart and SamplerStart);
+  LockEnter(Observe.SampleLock);
+  Kept := Swap(Observe.Samples^.Taken, NativeUInt(ArenaSpan(Large)));
+  Child := ForkProcess;
+  if Child = 0 then
+  begin
+    LockRecover;
+    FpExit(Ord(Observe.Samples^.Taken = 0));
+  end;
+  StoreRelease(Observe.Samples^.Taken, Kept);
+  LockLeave(Observe.SampleLock);
+  FpWaitPid(Child, Status, 0);
+  AssertTrue('child has ended by itself', WIfExited(Status));
+  Same(1, WExitStatus(Status), 'spans of lost threads are left');
 end;
 {$endif}
 
