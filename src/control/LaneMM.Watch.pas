@@ -483,6 +483,7 @@ begin
   RecordingForget;
   StoreRelease(Observe.ReportCount, 0);
   StoreRelease(OwnThreads[otAnswerer], 0);
+  Report.Tell := nil; // a request that is being answered is the parent's
   DebugRecover(IsTorn);
   CountingForget;
   StoreRelease(Report.DamageCount, 0);

@@ -17,6 +17,7 @@ type
     procedure AwaitAnswer;
     procedure Expect(const Words, Answer: string);
     procedure WaitsFor(var Lock: TLock);
+    procedure TellsNobody;
     procedure RunHere;
   protected
     procedure RunTest; override;
@@ -48,6 +49,7 @@ type
     procedure TotalsAreThoseOfTheStatus;
     procedure ChildHasItsOwnPage;
     procedure ForkAloneMakesNoPage;
+    procedure ChildAnswersNoRequestOfItsParent;
     procedure AThreadThatWasAskedForWaits;
     procedure AnsweringLeavesNothingBehind;
   end;
@@ -56,7 +58,7 @@ implementation
 
 uses
   SysUtils, StrUtils, BaseUnix, testregistry, LaneMM, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic,
-  LaneMM.Os, LaneMM.OsThread, LaneMM.OsSignals, LaneMM.Lock, LaneMM.Stats, LaneMM.SettingsState,
+  LaneMM.Os, LaneMM.OsThread, LaneMM.OsSignals, LaneMM.Lock, LaneMM.Stats, LaneMM.ReportState, LaneMM.SettingsState,
   LaneMM.ObserveState, LaneMM.DebugState, LaneMM.LeaksState, LaneMM.StatusPage, LaneMM.LivePage;
 
 const
@@ -465,6 +467,20 @@ procedure TMailboxTests.ForkAloneMakesNoPage;
 begin
   LockRecover;
   AssertFalse('a page', LivePageIsOwn);
+end;
+
+procedure TMailboxTests.TellsNobody;
+begin
+  LockRecover;
+  AssertTrue('what it reports goes to a tool', @Report.Tell = nil);
+end;
+
+// Where the fork comes in the middle of an answer, a thread of the child may get the number of the one
+// that answers.
+procedure TMailboxTests.ChildAnswersNoRequestOfItsParent;
+begin
+  Expect('status', 'used ');
+  Same(0, RunInChild(TellsNobody), 'child');
 end;
 
 function HasAnswerer: Boolean;
