@@ -19,8 +19,8 @@ interface
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Bits, LaneMM.StacksState, LaneMM.C.Foreign, LaneMM.C.Libc,
-  LaneMM.C.Modules;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Bits, LaneMM.Text, LaneMM.StacksState, LaneMM.C.Foreign,
+  LaneMM.C.Libc, LaneMM.C.Modules;
 
 const
   DeepBind = 8;                // RTLD_DEEPBIND
@@ -31,8 +31,6 @@ const
 
 function LibcProtect(P: Pointer; Size: NativeUInt; Access: LongInt): LongInt; cdecl;
   external name 'mprotect';
-function OwnDlOpen(Name: PAnsiChar; Flags: LongInt): Pointer; cdecl; external name 'dlopen';
-procedure OwnThreadCreate; external name 'pthread_create';
 
 var
   // shared  whether libc's symbols lead here, or cannot; two threads write the same.
@@ -42,18 +40,18 @@ var
 procedure Redirect(const Own: TNames);
 var
   Index: NativeInt;
+  Name: PAnsiChar;
   Symbol: PSymbol;
-  Address: NativeUInt;
 begin
   for Index := 1 to NativeInt(NamesCount(Own)) - 1 do
   begin
-    Address := Own.Base + Own.Symbols[Index].Value;
-    if (Own.Symbols[Index].Section = 0) or (Address = NativeUInt(@OwnDlOpen))
-      or (Address = NativeUInt(@OwnThreadCreate)) then
+    Name := Own.Texts + Own.Symbols[Index].Name;
+    if (Own.Symbols[Index].Section = 0) or TextIs(Name, 'dlopen')
+      or TextIs(Name, 'pthread_create') then
       Continue;
-    Symbol := NamesFind(Libc.Names, Own.Texts + Own.Symbols[Index].Name);
+    Symbol := NamesFind(Libc.Names, Name);
     if Symbol <> nil then
-      Symbol^.Value := Address - Libc.Names.Base;
+      Symbol^.Value := Own.Base + Own.Symbols[Index].Value - Libc.Names.Base;
   end;
 end;
 
@@ -69,12 +67,13 @@ begin
   LibcProtect(Pointer(First), Size, ReadOnly);
 end;
 
+// This module is known by its code: the names that it exports may be those of another one here.
 function LookAt(Module: PModule; Size: NativeUInt; Context: Pointer): LongInt; cdecl;
 var
   Own: TNames;
 begin
   Result := 0;
-  if not ModuleHas(Module, NativeUInt(@OwnDlOpen)) then
+  if not ModuleHas(Module, NativeUInt(@Redirect)) then
     Exit;
   NamesOpen(Module, Own);
   RedirectPages(Own);

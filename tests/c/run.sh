@@ -89,7 +89,7 @@ build() {
   for program in status pressure regions checkpoints counts extended interrupted; do
     compile_linked "$program" "$program.c"
   done
-  for library in plugin keyed clock begins; do
+  for library in plugin keyed clock begins hooks; do
     compile "$library.so" "$library.c" -fPIC -shared
   done
   compile begun begun.c "-L$out" -l:begins.so "-Wl,-rpath,$root/$out"
@@ -321,6 +321,7 @@ run pressure linked "$out/pressure" "$root/$out/group"
 run pressure rested env LANEMM=background "$out/pressure" "$root/$out/group"
 run plugins leaks env "$preload" \
   "LANEMM=leaks,leaks:exit=9,log=$root/$out/plugins.log" "$out/plugins" "$root/$out/plugin.so"
+run plugins hooked env "LD_PRELOAD=$root/$out/hooks.so $lib/liblanemm.so" "$out/plugins" "$root/$out/plugin.so"
 run begun release env "$preload" "$out/begun"
 run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 40
 run foreign without-a-key "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 2000
