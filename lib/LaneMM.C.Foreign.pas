@@ -1,7 +1,7 @@
 /// Pointers that belong to no copy of LaneMM, and those that are no block in use.
 //
-// Owns:       Hooks.InvalidPointer without debug mode; supplies the memory manager that
-//             LaneMM.Foreign treats as the previous one.
+// Owns:       MallocOwner; Hooks.InvalidPointer without debug mode; supplies the memory manager
+//             that LaneMM.Foreign treats as the previous one.
 // Invariants: where this library is the malloc of the process, a block of libc's own malloc goes
 //             back there; any other foreign pointer is an error, which ends the program with a
 //             line. Otherwise (the library was loaded late, for one part of a program) foreign
@@ -26,6 +26,9 @@ const
 procedure ForeignManager(out Manager: TMemoryManager);
 /// Returns whether the malloc of the process is another one.
 function ForeignIsForProcess: Boolean;
+/// Returns whether the dynamic linker shows another malloc than that of this library; it may be a
+/// stub that leads here. Visits no module.
+function ForeignIsShown: Boolean;
 /// Resizes P, no block of LaneMM, or nil, by the realloc of the process.
 function ForeignRealloc(P: Pointer; Size: NativeUInt): Pointer;
 /// Ends the program: P, in no arena, is no heap block.
@@ -54,9 +57,43 @@ function OwnUsableSize(P: Pointer): NativeUInt; cdecl; external name 'lanemm_usa
 
 procedure LibcAbort; cdecl; external name 'abort';
 
-function ForeignIsForProcess: Boolean;
+type
+  TMallocOwner = (moUnknown, moOwn, moOther);
+
+var
+  // racy  whose malloc the process has, where another one is shown; two threads write the same
+  MallocOwner: TMallocOwner;
+
+function ForeignIsShown: Boolean;
 begin
   Result := @ProcessMalloc <> @OwnMalloc;
+end;
+
+// Ends at the first module that defines malloc: also at one without a table of names, in which the
+// one that is shown lies.
+function FindMalloc(Module: PModule; Size: NativeUInt; Context: Pointer): LongInt; cdecl;
+var
+  Names: TNames;
+begin
+  NamesOpen(Module, Names);
+  if Names.Hash = nil then
+    Exit(Ord(ModuleHas(Module, NativeUInt(@ProcessMalloc))));
+  Result := Ord(NamesFind(Names, 'malloc') <> nil);
+  if (Result <> 0) and ModuleHas(Module, NativeUInt(@OwnMalloc)) then
+    MallocOwner := moOwn;
+end;
+
+// Where a program that is not position-independent takes the address of malloc, the linker shows a
+// stub in the program. It leads to the first definition.
+function ForeignIsForProcess: Boolean;
+begin
+  if not ForeignIsShown then
+    Exit(False);
+  if MallocOwner = moUnknown then
+    ModulesVisit(FindMalloc, nil);
+  if MallocOwner = moUnknown then
+    MallocOwner := moOther;
+  Result := MallocOwner = moOther;
 end;
 
 function ForeignRealloc(P: Pointer; Size: NativeUInt): Pointer;

@@ -218,7 +218,7 @@ function EngineStartAbove: Boolean;
 var
   Low: TLowKeys;
 begin
-  if (@SanitizerStart <> nil) and ForeignIsForProcess then
+  if (@SanitizerStart <> nil) and ForeignIsShown then
     SanitizerStart;
   if not Process.StaysLoaded then
     Exit(EngineStart);

@@ -92,6 +92,10 @@ build() {
   for library in plugin keyed clock begins hooks; do
     compile "$library.so" "$library.c" -fPIC -shared
   done
+  # Not position-independent: their addresses of malloc are those of stubs.
+  for program in bad plugins; do
+    compile "$program-fixed" "$program.c" -fno-pie -no-pie
+  done
   compile begun begun.c "-L$out" -l:begins.so "-Wl,-rpath,$root/$out"
   compile_linked bound_plugin.so plugin.c -fPIC -shared
   compile_linked pmr pmr.cc
@@ -321,6 +325,8 @@ run pressure linked "$out/pressure" "$root/$out/group"
 run pressure rested env LANEMM=background "$out/pressure" "$root/$out/group"
 run plugins leaks env "$preload" \
   "LANEMM=leaks,leaks:exit=9,log=$root/$out/plugins.log" "$out/plugins" "$root/$out/plugin.so"
+run bad fixed env "$preload" "$out/bad-fixed"
+run plugins fixed env "$preload" "$out/plugins-fixed" "$root/$out/plugin.so"
 run plugins hooked env "LD_PRELOAD=$root/$out/hooks.so $lib/liblanemm.so" "$out/plugins" "$root/$out/plugin.so"
 run begun release env "$preload" "$out/begun"
 run foreign release "$out/foreign" "$lib/liblanemm.so" "$root/$out/bound_plugin.so" 40
