@@ -19,9 +19,6 @@ unit LaneMM.C.Background;
 
 interface
 
-/// Returns whether this code stays: in liblanemm.so and in a program, not in a library that may be
-/// unloaded.
-function BackgroundStays: Boolean;
 /// Starts or ends the thread as the setting says. An ordinary call. False, and nothing done, in the
 /// handler of a signal that has interrupted such a call or a fork of its thread.
 function BackgroundApply: Boolean;
@@ -64,23 +61,6 @@ function LibcJoin(Id: NativeUInt; Answer: Pointer): LongInt; cdecl; external nam
 function LibcMask(How: LongInt; New, Old: Pointer): LongInt; cdecl;
   external name 'pthread_sigmask';
 function LibcFill(out Signals: TSignalSet): LongInt; cdecl; external name 'sigfillset';
-
-// A word that build.sh defines: in liblanemm.a the address of the header of the program or library that
-// it is linked into; in liblanemm.so nil.
-procedure HeaderWord; external name 'lanemm_header';
-function LibcAuxiliary(Kind: NativeUInt): NativeUInt; cdecl; external name 'getauxval';
-
-function BackgroundStays: Boolean;
-const
-  ProgramHeaders = 3; // AT_PHDR: they follow the header of the program
-  LongestHeader = 4096;
-var
-  Header: NativeUInt;
-begin
-  Header := PNativeUInt(@HeaderWord)^;
-  Result := (Header = 0)
-    or (NativeUInt(LibcAuxiliary(ProgramHeaders) - Header) < LongestHeader);
-end;
 
 function RunThread(Argument: Pointer): Pointer; cdecl;
 begin
@@ -201,7 +181,7 @@ begin
     BackgroundEnd;
     Exit;
   end;
-  if not BackgroundStays or (Settings.Values[opCalls] = 0) then
+  if not Process.StaysLoaded or (Settings.Values[opCalls] = 0) then
     Exit;
   if not Background.HandlesForks then
     HandleForks(BeforeFork, AfterFork, ChildStarted, nil);

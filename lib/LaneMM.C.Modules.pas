@@ -29,6 +29,13 @@ const
   /// The segment can be written.
   IsWritable = 2;
 
+  // Entries of ModulesAuxiliary.
+
+  /// The address of the program's segments.
+  ProgramHeaders = 3;
+  /// The address of random bytes, in the stack of the main thread.
+  RandomBytes = 25;
+
 type
   /// A part of a module.
   TSegment = record
@@ -77,6 +84,8 @@ function ModulesVisit(Visitor: TModuleCall; Context: Pointer): LongInt; cdecl;
 function ModuleHas(Module: PModule; Address: NativeUInt): Boolean;
 /// Returns whether the module is the program, which musl names, too.
 function ModuleIsProgram(Module: PModule): Boolean;
+/// Returns an entry of the auxiliary vector of the process; 0 if there is none.
+function ModulesAuxiliary(Entry: NativeUInt): NativeUInt; cdecl; external name 'getauxval';
 /// Finds the tables of the names that a module exports.
 procedure NamesOpen(Module: PModule; out Names: TNames);
 /// Returns the symbol that defines Name, or nil.
@@ -123,13 +132,10 @@ begin
   end;
 end;
 
-function LibcAuxiliary(Kind: NativeUInt): NativeUInt; cdecl; external name 'getauxval';
-
 function ModuleIsProgram(Module: PModule): Boolean;
-const
-  ProgramHeaders = 3; // AT_PHDR
 begin
-  Result := (Module^.Name^ = #0) or (NativeUInt(Module^.Segments) = LibcAuxiliary(ProgramHeaders));
+  Result := (Module^.Name^ = #0)
+    or (NativeUInt(Module^.Segments) = ModulesAuxiliary(ProgramHeaders));
 end;
 
 // The dynamic linker adds the base in place, but for modules whose section is read-only.

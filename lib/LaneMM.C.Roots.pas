@@ -232,8 +232,6 @@ begin
   until Control = Roots^.OwnControl;
 end;
 
-function LibcAuxiliary(Kind: NativeUInt): NativeUInt; cdecl; external name 'getauxval';
-
 // Returns the thread control block, which begins with its own address.
 function ControlBlock: NativeUInt; assembler; nostackframe;
 asm
@@ -244,8 +242,6 @@ end;
 // whole stack that the thread began on is a root, too, but for guard pages at its end and what it never
 // used: it is not known where the thread left it.
 procedure VisitStack(Roots: PRoots; Frame: NativeUInt);
-const
-  RandomBytes = 25; // AT_RANDOM: their address, in the stack of the main thread
 var
   Place, First, Word: NativeUInt;
   Touched: PByte;
@@ -254,7 +250,7 @@ begin
   Visit(Roots, Frame, StackEnd(Frame) - Frame);
   Place := Roots^.OwnControl; // above the stack of any other thread
   if OsThreadIsMain then
-    Place := LibcAuxiliary(RandomBytes);
+    Place := ModulesAuxiliary(RandomBytes);
   if not OsFindMapping(Place, Mapping) or (Frame - Mapping.First < Place - Mapping.First) then
     Exit;
   First := Mapping.First;

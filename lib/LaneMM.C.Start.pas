@@ -1,12 +1,14 @@
 /// The start of the library: at the first call of any function, or when it is loaded; and the end of a
 /// plug-in that liblanemm.a is linked into.
 //
-// Owns:       ForkMark, the substitute for the page that Process.ForkMark points to.
+// Owns:       ForkMark, the substitute for the page that Process.ForkMark points to; HasExited,
+//             HasFinalized, EndStatus.
 // Invariants: a record Process that is all zeros is valid: each entry of the library checks whether
 //             it was started. In a program, and in liblanemm.so, which is never unloaded, the
 //             allocator never shuts down: blocks outlive every exit handler. In another library the
 //             last of its finalizers ends it; then no thread, and no handler of libc's, calls its
-//             code.
+//             code. The last reports of a program come when the exit handlers and its finalizers
+//             have run, in any order.
 // Callers:    LibraryStart: one thread. The dynamic loader allocates before any thread exists, and
 //             a library that is loaded late is initialized before it can be called.
 unit LaneMM.C.Start;
@@ -27,15 +29,31 @@ uses
   LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.OsProcess, LaneMM.Engine,
   LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.SettingMessages,
   LaneMM.DebugState, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Handlers, LaneMM.C.Background,
-  LaneMM.C.Foreign, LaneMM.C.Frames, LaneMM.C.Manager, LaneMM.C.Roots;
+  LaneMM.C.Foreign, LaneMM.C.Frames, LaneMM.C.Manager, LaneMM.C.Modules, LaneMM.C.Roots;
 
-// A word that build.sh defines: in liblanemm.a the handle by which libc knows a library, nil in a
-// program; in liblanemm.so nil.
+// Words that build.sh defines: in liblanemm.a the handle by which libc knows the program or library
+// that it is linked into, and the address of its header; in liblanemm.so 0.
 procedure ModuleWord; external name 'lanemm_module';
+procedure HeaderWord; external name 'lanemm_header';
 
 function ModuleHandle: Pointer;
 begin
   Result := PPointer(@ModuleWord)^;
+end;
+
+function Header: NativeUInt;
+begin
+  Result := PNativeUInt(@HeaderWord)^;
+end;
+
+// Returns whether this code stays: in liblanemm.so, and in a program, whose segments follow its
+// header; not in another library, which may be unloaded.
+function IsToStay: Boolean;
+const
+  LongestHeader = 4096;
+begin
+  Result := (Header = 0)
+    or (NativeUInt(ModulesAuxiliary(ProgramHeaders) - Header) < LongestHeader);
 end;
 
 // src/ refers to these weakly. The references here make a static program link them.
@@ -96,18 +114,34 @@ begin
     LibcFreeAll;
 end;
 
-// Called after the program's own exit handlers and the destructors of its libraries.
-procedure ExitReached(Status: LongInt; Argument: Pointer); cdecl;
+var
+  // owner   what has come of the end of a program, and its exit code
+  HasExited, HasFinalized: Boolean;
+  EndStatus: LongInt;
+
+// Writes the reports of the end, which may change the exit code.
+procedure EndReports;
 begin
-  ExitCode := Status;
-  BackgroundEnd;
-  if Settings.Values[opLeaks] <> 0 then
-    EmptyLibc;
   WatchEnd;
-  if ExitCode = Status then
+  if ExitCode = EndStatus then
     Exit;
   LibcFlush(nil);
   LibcEnd(ExitCode);
+end;
+
+// Called after the program's own exit handlers and, with liblanemm.so, the destructors of its
+// libraries. The finalizers of a program with liblanemm.a in it may come before or after this.
+procedure ExitReached(Status: LongInt; Argument: Pointer); cdecl;
+begin
+  ExitCode := Status;
+  EndStatus := Status;
+  HasExited := True;
+  if (Header <> 0) and not HasFinalized then
+    Exit;
+  BackgroundEnd;
+  if Settings.Values[opLeaks] <> 0 then
+    EmptyLibc;
+  EndReports;
 end;
 
 // The previous manager would be the malloc that the dynamic linker did not choose: it must not be
@@ -137,12 +171,26 @@ begin
     HandleExit(ExitReached);
 end;
 
-// The last finalizer of a library.
-procedure LibraryUnload; cdecl; [public, alias: 'lanemm_unload'];
+// The last finalizer of a program with liblanemm.a in it.
+procedure Finalized;
 begin
-  if not Process.IsStarted or Process.StaysLoaded then
+  HasFinalized := True;
+  if not HasExited then
     Exit;
   BackgroundEnd;
+  EndReports;
+end;
+
+// The last finalizer of what liblanemm.a is linked into.
+procedure LibraryUnload; cdecl; [public, alias: 'lanemm_unload'];
+begin
+  if not Process.IsStarted then
+    Exit;
+  if Process.StaysLoaded then
+  begin
+    Finalized;
+    Exit;
+  end;
   WatchEnd;
   WatchUnload;
   Debug.IsStarted := False; // its tables are gone
@@ -236,7 +284,7 @@ begin
     RefuseLibc;
   Process.IsMalloc := True;
   Process.KeepsAlignment := True;
-  Process.StaysLoaded := ModuleHandle = nil;
+  Process.StaysLoaded := IsToStay;
   Result := EngineStartAbove;
   if not Result then
     Exit;
@@ -250,7 +298,7 @@ end;
 // first block.
 procedure Initialize; cdecl; [public, alias: 'lanemm_initialize'];
 begin
-  if BackgroundStays and LibraryStart then
+  if IsToStay and LibraryStart then
     BackgroundApply;
 end;
 

@@ -113,9 +113,9 @@ link_static() {
   names | grep -v -e '^_' -e '^dlopen$' -e '^pthread_create$' > "$out/names"
   roots=$(sed 's/^/-u /' "$out/names")
   objects=$(ls "$out"/units/*.o | grep -v -e Operators -e DeepBind -e ThreadStart -e C.Clock)
-  # A reference that is not weak has the linker of the program take on_exit out of libc, or what musl has. The handle of
-  # the module is nil in a program. The others are constructors, see LaneMM.C.Unwind and LaneMM.C.Start, and a finalizer,
-  # see LaneMM.C.Start, too: the first of a library's, which are called from the last to the first.
+  # A reference that is not weak has the linker of the program take on_exit out of libc, or what musl has. Then two
+  # words, constructors, and a finalizer, see LaneMM.C.Unwind and LaneMM.C.Start. It is the first of a module's, which
+  # are called from the last to the first.
   linked=on_exit
   [ $libc = glibc ] || linked='__cxa_atexit, pthread_atfork'
   { own_slot; printf '%s\n' '.section .note.GNU-stack' .data \

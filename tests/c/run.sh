@@ -169,6 +169,21 @@ run_static_debug() {
   done
 }
 
+# The end of a program with the library in it: its handlers of signals stay, stacks of its threads are read, and
+# leaks have their exit code.
+run_static_ends() {
+  for kind in static static-pie pie; do
+    compile "ends-$kind" ends.c "-$kind" "$lib/liblanemm.a" -w
+    run ends "late-$kind" "$out/ends-$kind" late
+    for mode in hold lose; do
+      # shellcheck disable=SC2016 # the inner shell expands
+      run ends "$mode-$kind" sh -c 'code=0
+        LANEMM=leaks,quiet,leaks:exit=9,event=leaks:off "$0" "$1" || code=$?
+        [ $code -eq "$2" ]' "$out/ends-$kind" $mode "$([ $mode = lose ] && echo 9 || echo 0)"
+    done
+  done
+}
+
 # Without the system calls that an allocator can do without.
 run_in_sandbox() {
   for error in ENOSYS EPERM; do
@@ -407,6 +422,7 @@ if [ $quick = no ]; then
   run_static_stacks
   run_static_debug
   run_static_frames
+  run_static_ends
   run background checked env "LD_PRELOAD=$checked/liblanemm.so" LANEMM=background "$out/background"
   compile background-static background.c -w -static "$lib/liblanemm.a" 2> /dev/null
   run background static env LANEMM=background "$out/background-static"
