@@ -294,11 +294,11 @@ begin
   WatchStart;
 end;
 
-// Called when the library is loaded, and as a constructor of a program; a plug-in starts at its
-// first block.
+// Called when the library is loaded, and as a constructor of what liblanemm.a is linked into: before
+// two threads can call it at once.
 procedure Initialize; cdecl; [public, alias: 'lanemm_initialize'];
 begin
-  if IsToStay and LibraryStart then
+  if LibraryStart and Process.StaysLoaded then
     BackgroundApply;
 end;
 

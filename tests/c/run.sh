@@ -123,6 +123,9 @@ run_unloads() {
   compile unloaded.so unloaded.c "$lib/liblanemm.a" -fPIC -shared -Wl,--exclude-libs,ALL -Wl,-Bsymbolic
   compile unloads unloads.c
   cp "$out/unloaded.so" "$out/unloaded2.so"
+  compile quiet.so unloaded.c "$lib/liblanemm.a" -DQUIET -fPIC -shared -Wl,--exclude-libs,ALL -Wl,-Bsymbolic
+  compile firsts firsts.c
+  run firsts release "$out/firsts" "$root/$out/quiet.so"
   mkdir -p "$out/unloads.logs"
   for settings in "" debug,leaks; do
     run unloads "${settings:-release}" env "LANEMM=$settings,log=$root/$out/unloads.logs" \

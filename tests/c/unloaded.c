@@ -1,7 +1,9 @@
-/* A library with a malloc of its own: liblanemm.a is linked into it. For unloads.c. */
+/* A library with a malloc of its own: liblanemm.a is linked into it. For unloads.c, and, with QUIET, so that it
+ * allocates when it is called alone, for firsts.c. */
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef QUIET
 static char *from_constructor, *from_handler;
 
 static void at_end(void) {
@@ -18,6 +20,7 @@ __attribute__((destructor)) static void unload(void) {
   from_constructor = realloc(from_constructor, 5000);
   free(from_constructor);
 }
+#endif
 
 /* Allocates, uses and frees blocks of many sizes. */
 void library_work(void) {
