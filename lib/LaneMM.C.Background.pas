@@ -26,8 +26,8 @@ function BackgroundApply: Boolean;
 function BackgroundStart: Boolean;
 /// Lets the thread, if there is one, see new settings at once.
 procedure BackgroundNotify;
-/// Ends the thread, at the end of the program.
-procedure BackgroundEnd;
+/// Ends the thread, at the end of the program. False if it is still in a call of the program's.
+function BackgroundEnd: Boolean;
 
 implementation
 
@@ -167,10 +167,11 @@ begin
     OsWake(Process.PurgeState); // it may wait for the end of a long delay
 end;
 
-procedure BackgroundEnd;
+function BackgroundEnd: Boolean;
 begin
   if Swap(Background.IsOn, 0) = 1 then
     Finish;
+  Result := (Background.Thread = 0) or (LoadAcquire(Background.HasEnded) = 1);
 end;
 
 // Under the lock.

@@ -95,7 +95,8 @@ procedure LibcEnd(Status: LongInt); cdecl; external name '_exit';
 // Frees the memory that libc caches, such as the stacks of ended threads.
 procedure LibcFreeAll; cdecl; weakexternal name '__libc_freeres';
 
-// Counts the threads but for LaneMM's own, which use nothing of libc.
+// Counts the threads but for LaneMM's own, which use nothing of libc; that of LaneMM.C.Background has
+// ended.
 procedure CountThread(Id: Cardinal; Context: Pointer);
 begin
   if not ThreadIsOwn(Id) then
@@ -138,8 +139,7 @@ begin
   HasExited := True;
   if (Header <> 0) and not HasFinalized then
     Exit;
-  BackgroundEnd;
-  if Settings.Values[opLeaks] <> 0 then
+  if BackgroundEnd and (Settings.Values[opLeaks] <> 0) then
     EmptyLibc;
   EndReports;
 end;

@@ -97,6 +97,7 @@ build() {
     compile "$program-fixed" "$program.c" -fno-pie -no-pie
   done
   compile begun begun.c "-L$out" -l:begins.so "-Wl,-rpath,$root/$out"
+  compile_linked called called.c -rdynamic
   compile_linked bound_plugin.so plugin.c -fPIC -shared
   compile_linked pmr pmr.cc
   compile pmr-weak pmr.cc -DWEAK -fPIE -pie
@@ -341,6 +342,7 @@ run background sampled env "$preload" \
 mkdir -p "$out/group"
 run pressure linked "$out/pressure" "$root/$out/group"
 run pressure rested env LANEMM=background "$out/pressure" "$root/$out/group"
+run called leaks env LANEMM=leaks,quiet,event=leaks:off "$out/called" "$root/$out/group"
 run plugins leaks env "$preload" \
   "LANEMM=leaks,leaks:exit=9,log=$root/$out/plugins.log" "$out/plugins" "$root/$out/plugin.so"
 run bad fixed env "$preload" "$out/bad-fixed"
