@@ -497,8 +497,10 @@ begin
   AssertTrue('a thread waits', HasAnswerer);
 end;
 
-// Each thread that answers releases its memory, and takes no heap.
+// Each thread that answers releases its memory, of which no note stays, and takes no heap.
 procedure TMailboxTests.AnsweringLeavesNothingBehind;
+const
+  Requests = 50;
 
   function HeapCount: Integer;
   var
@@ -513,14 +515,31 @@ procedure TMailboxTests.AnsweringLeavesNothingBehind;
     end;
   end;
 
+  function NoteCount: Integer;
+  var
+    Table: POsTakenTable;
+    Index: Integer;
+  begin
+    Result := 0;
+    Table := POsTakenTable(LoadAcquire(Process.TakenPages));
+    while Table <> nil do
+    begin
+      for Index := 0 to High(Table^.Ranges) do
+        Inc(Result, Ord(Table^.Ranges[Index].First <> 0));
+      Table := Table^.Next;
+    end;
+  end;
+
 var
-  Heaps, Index: Integer;
+  Heaps, Notes, Index: Integer;
 begin
   Expect('contention,profile,growth,least=3,status,trim', 'used ');
   Heaps := HeapCount;
-  for Index := 1 to 50 do
+  Notes := NoteCount;
+  for Index := 1 to Requests do
     Expect('status', 'used ');
   Same(Heaps, HeapCount, 'heaps');
+  AtMost(Notes + Requests div 5, NoteCount, 'notes of pages');
 end;
 
 initialization
