@@ -48,7 +48,7 @@ function StartTarget(Target: TTarget; const Settings, More: string): TTask;
 function StartTool(const Tool, Command: string; ProcessId: Integer; const Options: array of string): TTask;
 /// Returns a new folder that its user alone can read.
 function NewFolder: string;
-/// Deletes a folder of NewFolder with its files.
+/// Deletes a folder of NewFolder with its files; nothing for an empty text.
 procedure DropFolder(const Folder: string);
 
 implementation
@@ -228,6 +228,8 @@ procedure DropFolder(const Folder: string);
 var
   Found: TSearchRec;
 begin
+  if Folder = '' then
+    Exit; // not the root
   if FindFirst(IncludeTrailingPathDelimiter(Folder) + '*', faAnyFile, Found) = 0 then
     repeat
       DeleteFile(IncludeTrailingPathDelimiter(Folder) + Found.Name);

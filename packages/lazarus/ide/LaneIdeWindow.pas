@@ -228,8 +228,7 @@ begin
   Grid.ShowView(nil);
   State.Free;
   Task.Free; // the program goes on
-  if Folder <> '' then
-    DropFolder(Folder);
+  DropFolder(Folder);
   Report.Free;
   Earlier.Free;
   Change.Free;
