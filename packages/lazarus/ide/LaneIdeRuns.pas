@@ -54,10 +54,11 @@ procedure DropFolder(const Folder: string);
 implementation
 
 uses
-  {$ifdef UNIX} BaseUnix, {$endif} SysUtils, LaneIdeReading;
+  {$ifdef UNIX} BaseUnix, {$endif} SysUtils, Pipes, LaneIdeReading;
 
 const
   MostOutput = 4 shl 20; // bytes of what a program prints that are kept
+  MostAtOnce = 1 shl 20; // that are read in one call: a program may print without end
 
 constructor TTarget.Create;
 begin
@@ -94,28 +95,30 @@ begin
   Child.CloseInput; // a program that reads finds the end at once
 end;
 
-procedure TTask.Drain;
+// Reads what has been printed, MostAtOnce bytes at most: more than a pipe of a program that has ended holds.
+procedure ReadSome(Stream: TInputPipeStream; var Text: string; Most: Integer);
 var
   Part: string;
-  Size: LongInt;
+  Size, Left: LongInt;
 begin
+  Left := MostAtOnce;
   repeat
-    Size := Child.Output.NumBytesAvailable;
+    Size := Stream.NumBytesAvailable;
     if Size = 0 then
       Break;
     SetLength(Part, Size);
-    Size := Child.Output.Read(Part[1], Size);
-    if Length(Output) < Most then
-      Output := Output + Copy(Part, 1, Size);
-  until Size <= 0;
+    Size := Stream.Read(Part[1], Size);
+    if Length(Text) < Most then
+      Text := Text + Copy(Part, 1, Size);
+    Dec(Left, Size);
+  until (Size <= 0) or (Left <= 0);
+end;
+
+procedure TTask.Drain;
+begin
+  ReadSome(Child.Output, Output, Most);
   if Child.Stderr <> nil then
-    while Child.Stderr.NumBytesAvailable > 0 do
-    begin
-      SetLength(Part, Child.Stderr.NumBytesAvailable);
-      Size := Child.Stderr.Read(Part[1], Length(Part));
-      if Length(Errors) < Most then
-        Errors := Errors + Copy(Part, 1, Size);
-    end;
+    ReadSome(Child.Stderr, Errors, Most);
 end;
 
 function TTask.Poll: Boolean;

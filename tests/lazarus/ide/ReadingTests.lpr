@@ -4,7 +4,7 @@ program ReadingTests;
 {$mode objfpc}{$H+}
 
 uses
-  Classes, SysUtils, fpcunit, testregistry, consoletestrunner,
+  Classes, SysUtils, BaseUnix, fpcunit, testregistry, consoletestrunner,
   LaneIdeRows, LaneIdeReports, LaneIdeReading, LaneIdeRuns, LaneIdeWords;
 
 type
@@ -39,6 +39,7 @@ type
     procedure FiftyThousandPlacesAreRows;
     procedure AnEmptyReportSaysWhatToDo;
     procedure AmountsHaveUnits;
+    procedure AProgramThatPrintsWithoutEndHoldsUpNothing;
   end;
 
 const
@@ -329,6 +330,30 @@ begin
   AssertEquals('-1.0 MB', BytesText(-1 shl 20));
   AssertEquals('1,234,567', CountText(1234567));
   AssertEquals('-12', CountText(-12));
+end;
+
+// SIGALRM ends the tests where a call does not come back.
+procedure TReadingTests.AProgramThatPrintsWithoutEndHoldsUpNothing;
+const
+  PatienceSeconds = 30;
+var
+  Target: TTarget;
+  Task: TTask;
+  Number: Integer;
+begin
+  Target := TTarget.Create;
+  Target.FileName := '/usr/bin/yes';
+  Task := StartTarget(Target, '', '');
+  fpAlarm(PatienceSeconds);
+  for Number := 1 to 5 do
+    AssertTrue('it runs', Task.Poll);
+  Task.Stop;
+  while Task.Poll do
+    Sleep(10);
+  fpAlarm(0);
+  AssertTrue('what it has printed', Task.Output <> '');
+  Task.Free;
+  Target.Free;
 end;
 
 var
