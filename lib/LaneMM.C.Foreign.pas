@@ -156,13 +156,21 @@ begin
 end;
 
 procedure AddMapping(var Line: TText; Address: NativeUInt);
+const
+  Elsewhere: ShortString = 'is in memory that is no heap of LaneMM';
 var
   Mapping: TOsMapping;
   Own: NativeUInt;
+  Sign: Byte;
 begin
   Own := NativeUInt(get_frame);
   if not OsFindMapping(Address, Mapping) then
-    TextAdd(Line, 'is not mapped')
+  begin
+    if OsRead(Address, @Sign, SizeOf(Sign)) then // without /proc
+      TextAdd(Line, Elsewhere)
+    else
+      TextAdd(Line, 'is not mapped');
+  end
   else if Own - Mapping.First < Mapping.Limit - Mapping.First then
     TextAdd(Line, 'is in the stack of this thread')
   else if Mapping.Path[0] <> #0 then
@@ -171,7 +179,7 @@ begin
     TextAddChars(Line, @Mapping.Path);
   end
   else
-    TextAdd(Line, 'is in memory that is no heap of LaneMM');
+    TextAdd(Line, Elsewhere);
 end;
 
 procedure AddPlace(var Line: TText; Address: NativeUInt);

@@ -309,7 +309,22 @@ run_moved() {
     && echo "1 passed, 0 failed"' "$out"
 }
 
-# Real programs; shows those that failed.
+# Where /proc is not mounted, as in a bare chroot, a line says of no address that it is not mapped if it is.
+run_without_proc() {
+  echo '#include <stdlib.h>
+    int main(void) { char bytes[100] = ""; free(bytes + 16); return 0; }' > "$out/unmounted.c"
+  gcc -w -o "$out/unmounted" "$out/unmounted.c"
+  if ! unshare -rm sh -c 'mount -t tmpfs none /proc' 2> /dev/null; then
+    skip "unmounted, release" "this machine lets no /proc be hidden"
+    return
+  fi
+  # shellcheck disable=SC2016 # the inner shell expands
+  run unmounted release sh -c 'unshare -rm sh -c "mount -t tmpfs none /proc; LD_PRELOAD=\$0 exec \$1" "$0" "$1" 2>&1 \
+    | grep "^LaneMM: invalid free: .* is in memory that is no heap of LaneMM$" && echo "1 passed, 0 failed"' \
+    "$lib/liblanemm.so" "$out/unmounted"
+}
+
+# Real programs; shows those that were skipped or failed.
 run_programs() {
   log=$out/programs.log
   code=0
@@ -390,6 +405,7 @@ for settings in debug hard; do
 done
 run_moved
 run_coroutine
+run_without_proc
 run_sanitized
 run symbols release sh tests/c/symbols.sh "$lib"
 run replaced debug env "$preload" LANEMM=debug,mixes,event=all:halt=99 \
