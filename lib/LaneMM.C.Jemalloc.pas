@@ -1,5 +1,5 @@
 /// The extended interface of jemalloc: programs that were linked with it find it here, on blocks of
-/// LaneMM.
+/// LaneMM. What is the same whatever the flags is with malloc's relatives.
 //
 // Owns:       nothing.
 // Flags:      alignment and zeroing are obeyed. Caches and arenas that a call names are not: each
@@ -133,22 +133,6 @@ begin
   Result := UsableSize(P);
   if HasZero(Flags) then
     EraseRange(PByte(P) + Usable, Result - Usable);
-end;
-
-function SallocX(P: Pointer; Flags: LongInt): NativeUInt; cdecl; [public, alias: 'sallocx'];
-begin
-  Result := UsableSize(P);
-end;
-
-procedure DallocX(P: Pointer; Flags: LongInt); cdecl; [public, alias: 'dallocx'];
-begin
-  Free(P);
-end;
-
-procedure SdallocX(P: Pointer; Size: NativeUInt; Flags: LongInt); cdecl;
-  [public, alias: 'sdallocx'];
-begin
-  FreeSized(P, Size);
 end;
 
 function NallocX(Size: NativeUInt; Flags: LongInt): NativeUInt;

@@ -118,7 +118,8 @@ asm
 end;
 
 procedure Free(P: Pointer); assembler; nostackframe;
-  [public, alias: 'free', alias: 'cfree', alias: '__libc_free', alias: 'tc_free', alias: 'tc_cfree'];
+  [public, alias: 'free', alias: 'cfree', alias: '__libc_free', alias: 'tc_free', alias: 'tc_cfree',
+  alias: 'dallocx'];
 asm
   {$I LaneMM.C.Offset.inc}
   jae FreeSlow
@@ -126,7 +127,7 @@ asm
 end;
 
 procedure FreeSized(P: Pointer; Size: NativeUInt); assembler; nostackframe;
-  [public, alias: 'free_sized', alias: 'tc_free_sized'];
+  [public, alias: 'free_sized', alias: 'tc_free_sized', alias: 'sdallocx'];
 asm
   mov edx, faPlain
   cmp byte ptr [rip + Process.IsDirect], 0
@@ -178,7 +179,8 @@ begin
 end;
 
 function UsableSize(P: Pointer): NativeUInt; assembler; nostackframe;
-  [public, alias: 'malloc_usable_size', alias: 'lanemm_usable_size', alias: 'tc_malloc_size'];
+  [public, alias: 'malloc_usable_size', alias: 'lanemm_usable_size', alias: 'tc_malloc_size',
+  alias: 'sallocx', alias: 'MallocExtension_GetAllocatedSize'];
 asm
   {$I LaneMM.C.Offset.inc}
   jae UsableSizeSlow

@@ -286,7 +286,8 @@ begin
     Move(State.ByClass[Index], Target[Index * Size], Copied);
 end;
 
-procedure LibraryTrim; cdecl; [public, alias: 'lanemm_trim'];
+procedure LibraryTrim; cdecl; [public, alias: 'lanemm_trim',
+  alias: 'MallocExtension_ReleaseFreeMemory', alias: 'MallocExtension_ReleaseToSystem'];
 begin
   LibraryStart;
   ProcessTrim;

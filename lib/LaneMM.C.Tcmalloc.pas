@@ -1,5 +1,5 @@
 /// The extended interface of gperftools' tcmalloc: programs that were linked with it find it here.
-/// Its names for malloc's relatives, and for the operators, are with those.
+/// Its names for malloc's relatives, for the operators, and for lanemm_trim are with those.
 //
 // Owns:       HasBegun.
 // Callers:    any thread; the sums are exact while no other thread allocates or frees.
@@ -13,7 +13,7 @@ interface
 implementation
 
 uses
-  LaneMM.Arena, LaneMM.Purge, LaneMM.Stats, LaneMM.Text, LaneMM.Version, LaneMM.C.Malloc,
+  LaneMM.Arena, LaneMM.Stats, LaneMM.Text, LaneMM.Version, LaneMM.C.Malloc,
   LaneMM.C.Jemalloc, LaneMM.C.Modules, LaneMM.C.Start;
 
 var
@@ -143,13 +143,6 @@ procedure MarkThread; cdecl; [public, alias: 'MallocExtension_MarkThreadIdle',
 begin
 end;
 
-procedure ReleaseMemory(Size: NativeUInt); cdecl;
-  [public, alias: 'MallocExtension_ReleaseFreeMemory', alias: 'MallocExtension_ReleaseToSystem'];
-begin
-  LibraryStart;
-  ProcessTrim;
-end;
-
 // Memory is returned after the purge delay; there is no rate.
 procedure SetReleaseRate(Rate: Double); cdecl;
   [public, alias: 'MallocExtension_SetMemoryReleaseRate'];
@@ -170,12 +163,6 @@ function EstimatedSize(Size: NativeUInt): NativeUInt; cdecl;
   [public, alias: 'MallocExtension_GetEstimatedAllocatedSize'];
 begin
   Result := NallocX(Size, 0);
-end;
-
-function AllocatedSize(P: Pointer): NativeUInt; cdecl;
-  [public, alias: 'MallocExtension_GetAllocatedSize'];
-begin
-  Result := UsableSize(P);
 end;
 
 function Ownership(P: Pointer): LongInt; cdecl; [public, alias: 'MallocExtension_GetOwnership'];
