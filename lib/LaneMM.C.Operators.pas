@@ -541,46 +541,28 @@ begin
     and (@ProcessDeleteArrayAligned = @DeleteArrayAligned);
 end;
 
-type
-  TSlowHalves = array[TForward] of Pointer;
-
-// Where the linker finds no operators of the C++ library, or for the first call of all.
-procedure SlowHalvesRead(out Halves: TSlowHalves);
-begin
-  Halves[fwNewArray] := @NewArraySlow;
-  Halves[fwNewNoThrow] := @NewNoThrowSlow;
-  Halves[fwNewArrayNoThrow] := @NewArrayNoThrowSlow;
-  Halves[fwNewArrayAligned] := @NewArrayAlignedSlow;
-  Halves[fwNewAlignedNoThrow] := @NewAlignedNoThrowSlow;
-  Halves[fwNewArrayAlignedNoThrow] := @NewArrayAlignedNoThrowSlow;
-  Halves[fwDeleteArray] := @DeleteArraySlow;
-  Halves[fwDeleteSized] := @DeleteSizedSlow;
-  Halves[fwDeleteArraySized] := @DeleteArraySizedSlow;
-  Halves[fwDeleteNoThrow] := @DeleteSlow;
-  Halves[fwDeleteArrayNoThrow] := @DeleteArraySlow;
-  Halves[fwDeleteArrayAligned] := @DeleteArrayAlignedSlow;
-  Halves[fwDeleteAlignedNoThrow] := @DeleteAlignedSlow;
-  Halves[fwDeleteArrayAlignedNoThrow] := @DeleteArrayAlignedSlow;
-  Halves[fwDeleteSizedAligned] := @DeleteSizedAlignedSlow;
-  Halves[fwDeleteArraySizedAligned] := @DeleteArraySizedAlignedSlow;
-end;
+const
+  // Where the linker finds no operators of the C++ library, or for the first call of all.
+  SlowHalves: array[TForward] of Pointer = (@NewArraySlow, @NewNoThrowSlow, @NewArrayNoThrowSlow,
+    @NewArrayAlignedSlow, @NewAlignedNoThrowSlow, @NewArrayAlignedNoThrowSlow, @DeleteArraySlow,
+    @DeleteSizedSlow, @DeleteArraySizedSlow, @DeleteSlow, @DeleteArraySlow,
+    @DeleteArrayAlignedSlow, @DeleteAlignedSlow, @DeleteArrayAlignedSlow, @DeleteSizedAlignedSlow,
+    @DeleteArraySizedAlignedSlow);
 
 procedure ForwardsStart;
 var
-  Halves: TSlowHalves;
   Operator_: TForward;
   Target: Pointer;
   AreOwn: Boolean;
 begin
   AreOwn := AllAreOwn;
-  SlowHalvesRead(Halves);
   for Operator_ := Low(TForward) to High(TForward) do
   begin
     Target := nil;
     if not AreOwn then
       Target := ModulesFind(ForwardNames[Operator_]);
     if Target = nil then
-      Target := Halves[Operator_];
+      Target := SlowHalves[Operator_];
     Forwards.Targets[Operator_] := Target;
   end;
   IsOwn := AreOwn;
