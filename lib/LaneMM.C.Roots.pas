@@ -24,7 +24,7 @@ procedure RootsStart;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Os, LaneMM.OsProcess, LaneMM.Unwind, LaneMM.LeaksState, LaneMM.C.Handlers,
+  LaneMM.Types, LaneMM.Os, LaneMM.OsProcess, LaneMM.Pause, LaneMM.LeaksState, LaneMM.C.Handlers,
   LaneMM.C.Libc, LaneMM.C.Modules;
 
 const
@@ -247,7 +247,7 @@ var
   Touched: PByte;
   Mapping: TOsMapping;
 begin
-  Visit(Roots, Frame, StackEnd(Frame) - Frame);
+  Visit(Roots, Frame, PauseStackEnd(Frame) - Frame);
   Place := Roots^.OwnControl; // above the stack of any other thread
   if OsThreadIsMain then
     Place := ModulesAuxiliary(RandomBytes);

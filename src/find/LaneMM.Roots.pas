@@ -67,14 +67,12 @@ begin
 end;
 
 procedure MarkEnd(var Snapshot: TSnapshot; Frame: NativeUInt);
-var
-  First, Limit: NativeUInt;
 begin
   PauseVisitStacks(MarkStack, @Snapshot);
   RetainersMarkWord(Snapshot, NativeUInt(RaiseList), nsRunning); // exceptions being handled
   // Of routines that were left through Halt or an exception.
-  if (ExitCode <> 0) and OsFindStack(Frame, First, Limit) then
-    MarkWords(Frame and not (SizeOf(Pointer) - 1), Limit, @Snapshot);
+  if ExitCode <> 0 then
+    MarkWords(Frame and not (SizeOf(Pointer) - 1), PauseStackEnd(Frame), @Snapshot);
   if @Leaks.VisitRoots <> nil then
     Leaks.VisitRoots(MarkWords, @Snapshot, Frame); // below it lies what ended routines left
 end;
@@ -151,6 +149,7 @@ const
   MostBefore = 16384;
 var
   Own, Page: NativeUInt;
+  Sign: Byte;
   Mapping: TOsMapping;
 begin
   Own := NativeUInt(RtlThreadVariable) and not NativeUInt(OsPageSize - 1);
@@ -166,7 +165,7 @@ begin
   Page := First;
   while Page < Limit do
   begin
-    if ArenaSpan(Pointer(Page)) <> nil then
+    if (ArenaSpan(Pointer(Page)) <> nil) or not OsRead(Page, @Sign, SizeOf(Sign)) then
       if Page < Own then
         First := Page + OsPageSize
       else
@@ -195,8 +194,7 @@ begin
   SetHole(Scan.Holes[1], Snapshot.Nodes, Snapshot.NodeLimit * SizeOf(TNode));
   SetHole(Scan.Holes[2], Snapshot.Groups, SnapshotTablesSize);
   OsVisitMappings(MarkMapping, @Scan);
-  if OsFindStack(Frame, First, Limit) then
-    MarkWords(Frame, Limit, @Snapshot);
+  MarkWords(Frame, PauseStackEnd(Frame), @Snapshot);
   if RootsOwnVariables(First, Limit) then
     for Shift := 0 to SizeOf(Pointer) - 1 do
       MarkPart(Scan, First + Shift, Limit, 0);

@@ -24,12 +24,15 @@ procedure PauseOthers;
 procedure PauseVisitStacks(Visitor: TStackVisitor; Context: Pointer);
 /// Resumes the paused threads.
 procedure PauseEnd;
+/// Returns the end of the stack at Sp: of its block, where a coroutine has one for its stack, else
+/// of what can be read of its mapping. Sp where that is unknown.
+function PauseStackEnd(Sp: NativeUInt): NativeUInt;
 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess,
-  LaneMM.OsSignals, LaneMM.OsThread;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Bits, LaneMM.Atomic, LaneMM.Os, LaneMM.Walk,
+  LaneMM.OsProcess, LaneMM.OsSignals, LaneMM.OsThread;
 
 type
   TPausedState = record
@@ -74,6 +77,17 @@ begin
   Asking.Count := 0;
   OsVisitThreads(CountThread, @Asking);
   Result := Asking.Count <> 0;
+end;
+
+function PauseStackEnd(Sp: NativeUInt): NativeUInt;
+var
+  Block: TBlockInfo;
+  First: NativeUInt;
+begin
+  if WalkFind(Pointer(Sp), Block) then
+    Result := (NativeUInt(Block.Address) + Block.UsableSize) and not NativeUInt(SizeOf(Pointer) - 1)
+  else
+    OsFindStack(Sp, First, Result);
 end;
 
 {$ifdef MSWINDOWS}

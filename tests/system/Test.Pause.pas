@@ -24,12 +24,14 @@ type
     procedure EachPauseVisitsIt;
     procedure SignalThatTheProgramHandlesSinceIsLeftToIt;
     procedure ProgramThatHasResetItsHandlersIsPaused;
+    procedure StackEndsBeforeAPageThatCannotBeRead;
+    procedure StackInABlockEndsWithIt;
   end;
 
 implementation
 
 uses
-  SysUtils, BaseUnix, testregistry, LaneMM.Unwind, LaneMM.Pause;
+  SysUtils, BaseUnix, testregistry, LaneMM.Os, LaneMM.Unwind, LaneMM.Pause;
 
 const
   // That pauses take, in this order.
@@ -125,6 +127,33 @@ begin
   ExpectItsStack;
   HandleSignals(FirstSignals, nil);
   ExpectItsStack;
+end;
+
+// As between the stacks of two threads from glibc 2.42 on.
+procedure TPauseTests.StackEndsBeforeAPageThatCannotBeRead;
+var
+  First: PByte;
+  Size, Found: NativeUInt;
+begin
+  Size := 4 * OsGranule;
+  First := OsReserve(Size);
+  AssertTrue('memory', (First <> nil) and OsCommit(First, Size));
+  First[0] := 1;
+  AssertTrue('a guard page', OsGuard(First + Size div 2, OsGranule));
+  Found := PauseStackEnd(NativeUInt(First) + SizeOf(Pointer));
+  OsRelease(First, Size);
+  Same(Size div 2, Int64(Found - NativeUInt(First)), 'bytes');
+end;
+
+procedure TPauseTests.StackInABlockEndsWithIt;
+const
+  Size = 100000;
+var
+  Block: PByte;
+begin
+  GetMem(Block, Size);
+  Same(MemSize(Block), Int64(PauseStackEnd(NativeUInt(Block) + Size div 2) - NativeUInt(Block)), 'bytes');
+  FreeMem(Block);
 end;
 
 initialization
