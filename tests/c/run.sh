@@ -312,7 +312,7 @@ run_moved() {
       snprintf(box, sizeof box, "moved.%d.lanebox", (int)getpid());
       return puts("") < 0 || access(box, F_OK) || chdir("/");
     }' > "$out/moved.c"
-  gcc -o "$out/moved" "$out/moved.c" -L"$lib" -llanemm -Wl,-rpath,"$lib"
+  gcc -o "$out/moved" "$out/moved.c" -L"$lib" -Wl,--no-as-needed -llanemm -Wl,-rpath,"$lib"
   rm -f "$out"/moved.*.lanebox
   run moved box sh -c 'cd "$0" && LANEMM=blackbox=moved ./moved && [ -z "$(ls | grep "^moved.*lanebox")" ] \
     && echo "1 passed, 0 failed"' "$out"

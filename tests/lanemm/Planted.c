@@ -45,13 +45,13 @@ static void hold_by_threads(void) {
 
 static void plant(void) {
   for (int i = 0; i < 1200; i++) {
-    char *block = malloc(7000); /* of the class of 7,168 bytes */
+    char *volatile block = malloc(7000); /* of the class of 7,168 bytes */
     block[0] = 1;
     if (i % 3 == 0)
       free(block);
   }
   for (int i = 0; i < 5; i++) {
-    char *large = malloc(3000000);
+    char *volatile large = malloc(3000000);
     large[0] = 1;
   }
 }

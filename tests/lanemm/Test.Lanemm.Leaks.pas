@@ -305,7 +305,7 @@ var
   Group: TJSONObject;
 begin
   StartAndStop('env LD_PRELOAD=' + Root + 'build/lib/liblanemm.so ./PlantedC', 'LANEMM=stacks');
-  Group := Item(Read(''), 'groups', 'name', 'data of main');
+  Group := Item(Read(''), 'groups', 'name', 'data of plant');
   AtLeast(799 + 4, Group.Int64s['blocks'], 'leaks');
 end;
 
