@@ -492,6 +492,18 @@ begin
   LeaksForget;
 end;
 
+// Context is nil.
+procedure WriteProfile(Context: Pointer);
+begin
+  ProfileWriteQuietly;
+end;
+
+// Set as Observe.WriteReport. The stack of the thread may be small.
+procedure WriteTimedReport;
+begin
+  ReportRun(WriteProfile, nil);
+end;
+
 // Sets the routines that entries call, before a thread can meet such an entry.
 procedure SetCalls;
 begin
@@ -501,7 +513,7 @@ begin
   Process.Rooms[rrStacks] := @Stacks;
   Process.Rooms[rrObserve] := @Observe;
   Process.Rooms[rrDebug] := @Debug;
-  Observe.WriteReport := ProfileWriteQuietly;
+  Observe.WriteReport := WriteTimedReport;
   Observe.HoldBlocks := GuardPagesHold;
   Observe.LetGoBlocks := GuardPagesLetGo;
   if @Observe.GrowthBehind.ReallocMem = nil then

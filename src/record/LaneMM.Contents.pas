@@ -211,8 +211,8 @@ end;
 
 // ---------------------------------------------------------------------------- blocks
 
-// Reads Size bytes of the block; returns False if they are not there now: a large block may lose its
-// pages, and the program may protect pages of blocks that have some.
+// Reads Size bytes of the block; returns False if they are not there now: a large block may lose
+// its pages, and the program may protect pages of blocks that have some.
 function ReadBlock(const Block: TBlockInfo; Offset: NativeUInt; Target: Pointer; Size: NativeUInt):
   Boolean;
 begin

@@ -40,8 +40,7 @@ procedure TimedReportsForget;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.ReportStack, LaneMM.SettingsState,
-  LaneMM.ObserveState;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.SettingsState, LaneMM.ObserveState;
 
 const
   // Values of Observe.ReporterState.
@@ -170,21 +169,14 @@ end;
 
 // ---------------------------------------------------------------------------- without a reporter
 
-// Context is nil.
-procedure WriteHere(Context: Pointer);
-begin
-  Observe.WriteReport;
-end;
-
-// Writes the report if it is time for it: one of the threads that see the time pass. Its stack may
-// be small.
+// Writes the report if it is time for it: one of the threads that see the time pass.
 procedure WriteIfDue;
 var
   Last: NativeUInt;
 begin
   Last := LoadAcquire(Observe.ReportMs);
   if (MsLeft(Last, PeriodMs) = 0) and CompareAndSwap(Observe.ReportMs, Last, OsNowMs) then
-    ReportRun(WriteHere, nil);
+    Observe.WriteReport;
 end;
 
 procedure TimedReportsSeen;
