@@ -73,14 +73,15 @@ function Find(var Usages: TUsages; Key: NativeUInt): PUsage;
 var
   Index: NativeUInt;
 begin
-  if Usages.Count >= MostKinds div 2 then
-    Key := OtherKey;
   Index := (Key shr 4) mod MostKinds;
   while (Usages.Items[Index].Key <> 0) and (Usages.Items[Index].Key <> Key) do
     Index := (Index + 1) mod MostKinds;
   Result := @Usages.Items[Index];
-  if Result^.Key = 0 then
-    Inc(Usages.Count);
+  if Result^.Key = Key then
+    Exit;
+  if (Usages.Count >= MostKinds div 2) and (Key <> OtherKey) then
+    Exit(Find(Usages, OtherKey));
+  Inc(Usages.Count);
   Result^.Key := Key;
 end;
 

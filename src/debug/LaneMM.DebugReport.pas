@@ -363,7 +363,7 @@ var
   Place: ^TAtomicWord;
 begin
   Key := UseKey(Finding, Here);
-  Place := @Debug.ToldUses[Key mod ToldCount];
+  Place := @Debug.ToldUses[Key mod ToldUseCount];
   // Any order: the word is complete by itself.
   if (Key <> 0) and (LoadAcquire(Place^) = Key) or not EventOpen(Report.Event, Finding.Kind) then
     Exit;

@@ -18,8 +18,10 @@ const
   /// The powers of two that LaneMM_EnterAlignment knows.
   LeastAlignShift = 4;
   MostAlignShift = 6;
-  /// Numbers of blocks, and keys of their uses, that are kept to know them again in a later report.
+  /// Numbers of blocks that are kept to know them again in a later report.
   ToldCount = 64;
+  /// Keys of uses that are kept likewise: two at one place would be reported in turn for ever.
+  ToldUseCount = 1024;
 
   /// Added to the address of a freed object it is the first word of that object, in place of the
   /// class: an address in the system's half of the address space. 0 where there is no such half.
@@ -163,7 +165,7 @@ type
     InterfaceTrap: NativeUInt;  //< const   see LaneMM.FreedObjects; 0: none
     LoggedCount: TAtomicWord;   //< shared  events that LaneMM.AllocationLog chose, logged or not
     Told: array[0..ToldCount - 1] of TAtomicWord; //< shared  numbers of reported blocks
-    ToldUses: array[0..ToldCount - 1] of TAtomicWord; //< shared  reported uses, see
+    ToldUses: array[0..ToldUseCount - 1] of TAtomicWord; //< shared  reported uses, see
                                 //  LaneMM.DebugReport; 0: none
     GroupNames: TAtomicWord;    //< shared  table of LaneMM.Groups; 0: none
     MarkBytes: NativeUInt;      //< const   bytes that `hard` adds to each block; 0: it is off

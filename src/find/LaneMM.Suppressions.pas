@@ -216,14 +216,16 @@ begin
       SnapshotExclude(Snapshot, Number);
     Exit;
   end;
-  for Index := 0 to NativeInt(Snapshot.NodeCount) - 1 do
+  Index := 0;
+  while (Entry.Count > 0) and (Index < NativeInt(Snapshot.NodeCount)) do
   begin
     Node := Snapshot.Nodes + Index;
-    if (Entry.Count > 0) and (Node^.State = nsCounted) and IsSuppressed(Snapshot, Node, Entry) then
+    if (Node^.State = nsCounted) and IsSuppressed(Snapshot, Node, Entry) then
     begin
       SnapshotExclude(Snapshot, Index);
       Dec(Entry.Count);
     end;
+    Inc(Index);
   end;
 end;
 
