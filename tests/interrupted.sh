@@ -18,11 +18,14 @@ printed=log
 cat > Makefile << 'END'
 slow: ; @echo $$$$ > started && exec sleep 300
 END
+has_started() { [ -s started ]; }
 is_over() { ! kill -0 "$(cat started)"; }
 if env --default-signal=INT true 2> log; then
-  # As a terminal does: to all processes at once.
-  env --default-signal=INT timeout -s INT 2 sh tools/sum-tests.sh slow > sum.log 2>&1
-  promise 'a target has started' test -s started
+  # A group of its own, which gets the signal as all processes of a terminal do: at once.
+  env --default-signal=INT setsid sh tools/sum-tests.sh slow > sum.log 2>&1 &
+  group=$!
+  promise 'a target has started' await has_started
+  kill -INT "-$group"
   promise 'the interrupt key ends it' await is_over
   is_over 2> log || kill "$(cat started)"
 else
