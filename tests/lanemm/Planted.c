@@ -43,7 +43,7 @@ static void hold_by_threads(void) {
   pthread_barrier_wait(&holding);
 }
 
-static void plant(void) {
+__attribute__((noinline)) static void plant(void) {
   for (int i = 0; i < 1200; i++) {
     char *volatile block = malloc(7000); /* of the class of 7,168 bytes */
     block[0] = 1;
