@@ -27,9 +27,7 @@ upstream=$(sh tools/version.sh)
 version=$(sh tools/version.sh --debian)
 tree=$out/lanemm-$version
 # What an earlier run has left there, and nothing else: DIR may have files of others.
-for old in "$out"/lanemm-*/debian; do
-  [ ! -e "$old/changelog" ] || rm -rf "${old%/debian}"
-done
+rm -rf "$tree"
 rm -f "$out"/lanemm_* "$out"/*lanemm*deb
 sh tools/dist.sh --out="$out" --source
 mv "$out/lanemm-$upstream.tar.xz" "$out/lanemm_$version.orig.tar.xz"
