@@ -422,8 +422,8 @@ begin
     Hooks.RemoteFree := nil;
 end;
 
-// Sets the routine that counting entries call. They may be those of the other one so far, so it has
-// its tables first: guard=sample and a profile count alike.
+// Sets the routine that counting entries call. `guard=sample` and a profile have the same entries,
+// which may be installed already: so the tables come first.
 procedure SetSampledGet;
 begin
   ReleaseFence; // the tables before the hook. Pairs with IsDue of LaneMM.Sampler

@@ -780,6 +780,7 @@ begin
   // pointer does not.
   ReleaseFence;
   Hooks.DebugFree := FreeDebug;
+  ReleaseFence; // the hooks before the word. Pairs with AlignedGetWatched
   Debug.IsStarted := True;
 end;
 

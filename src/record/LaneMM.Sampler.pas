@@ -474,6 +474,7 @@ begin
   if not Result then
     Exit;
   HeapFormat(Heap);
+  ReleaseFence; // the tables and the heap before its address. Pairs with IsDue, see SamplerIsOn
   Observe.Samples := Heap;
 end;
 
