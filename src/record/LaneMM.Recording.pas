@@ -182,8 +182,10 @@ end;
 // Under the lock: the recording is over.
 procedure Close(Recorder: PRecorder);
 begin
-  StoreRelease(Recording.Recorder, 0);
   Settings.Values[opRecord] := 0;
+  // Release: the setting before the end, after which another recording may set it. Pairs with
+  // RecordingIsOn.
+  StoreRelease(Recording.Recorder, 0);
   OsReleasePages(Recorder, SizeOf(TRecorder));
 end;
 
