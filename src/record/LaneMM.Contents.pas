@@ -227,15 +227,22 @@ end;
 
 // Returns True if all words after the first are classes or 0, not all 0: a list of classes.
 function IsListOfClasses(const Block: TBlockInfo; Count: NativeUInt): Boolean;
+const
+  PartWords = 64; // read at once: it may take a system call
 var
-  Index, Found, ClassId: NativeUInt;
+  Part: array[0..PartWords - 1] of NativeUInt;
+  Index, Place, Bytes, Found, ClassId: NativeUInt;
 begin
   Found := 0;
   for Index := 1 to Count - 1 do
   begin
-    ClassId := 0;
-    if not ReadBlock(Block, Index * SizeOf(ClassId), @ClassId, SizeOf(ClassId)) then
+    Place := (Index - 1) mod PartWords;
+    Bytes := NativeUInt(Count - Index) * SizeOf(ClassId);
+    if Bytes > SizeOf(Part) then
+      Bytes := SizeOf(Part);
+    if (Place = 0) and not ReadBlock(Block, Index * SizeOf(ClassId), @Part, Bytes) then
       Exit(False);
+    ClassId := Part[Place];
     if ClassId = 0 then
       Continue;
     if not ClassIsValid(ClassId) then
