@@ -18,6 +18,9 @@ const
   Steps: array[0..8] of ShortString = ('least=1G', 'guard=sample:1K', 'profile,rate=1K', 'profile=0',
     'growth', 'contention', 'stacks', 'debug', 'debug=0,guard=0,growth=0,contention=0,stacks=0');
 
+var
+  Workers: array[0..2] of TWorker;
+
 procedure TWorker.Execute;
 var
   P, Q: Pointer;
@@ -33,8 +36,23 @@ begin
   until Terminated;
 end;
 
+// Waits until each thread has met what is switched on, or has ended.
+procedure AwaitRounds;
+const
+  Many = 1000;
 var
-  Workers: array[0..2] of TWorker;
+  Worker: TWorker;
+  Before: NativeUInt;
+begin
+  for Worker in Workers do
+  begin
+    Before := Worker.Rounds;
+    while (NativeUInt(Worker.Rounds - Before) < Many) and not Worker.Finished do
+      ThreadSwitch;
+  end;
+end;
+
+var
   Worker: TWorker;
   Step: ShortString;
   Index: Integer;
@@ -43,7 +61,7 @@ begin
     Workers[Index] := TWorker.Create(False);
   for Step in Steps do
   begin
-    Sleep(30);
+    AwaitRounds;
     Expect(LaneMM_Configure(Step), Step);
   end;
   for Worker in Workers do

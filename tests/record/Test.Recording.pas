@@ -19,7 +19,7 @@ type
     Content: TMemoryStream;
     Place: PByte;
     Blocks: array[0..3] of Pointer;
-    CallerCount, IsOver: TAtomicWord;
+    CallerCount, CallCount, IsOver: TAtomicWord;
     GoesOn: Integer; // recordings that did not end
     procedure Start;
     procedure Stop;
@@ -191,13 +191,17 @@ end;
 procedure TRecordingTests.EndSome;
 const
   Recordings = 20;
+  Many = 1000;
 var
   Index: Integer;
+  Before: NativeUInt;
 begin
   for Index := 1 to Recordings do
   begin
     Start;
-    Sleep(1);
+    Before := LoadAcquire(CallCount);
+    while NativeUInt(LoadAcquire(CallCount) - Before) < Many do
+      ThreadSwitch;
     LaneMM_Configure('record=0');
     Inc(GoesOn, Ord(RecordingIsOn));
     DeleteFile(Path);
@@ -214,7 +218,10 @@ begin
       StoreRelease(IsOver, 1);
     end;
   while LoadAcquire(IsOver) = 0 do
+  begin
     RecordCall(rkNew, Pointer(128), 8, 0);
+    FetchAdd(CallCount, 1);
+  end;
 end;
 
 procedure TRecordingTests.RecordingEndsWhileManyThreadsCall;
