@@ -59,6 +59,7 @@ const
 type
   TSearch = record
     Snapshot: TSnapshot;
+    Range: TSnapshot;              // its nodes from the first to the last one of the region
     Group: Cardinal;
     Mark: NativeUInt;              // the highest number of a block of the region
     First, Bytes: NativeUInt;      // the range of all blocks of the region
@@ -121,7 +122,7 @@ begin
     and (Block.Number = Number);
 end;
 
-// Looks at the block of the snapshot that the word at Place points into.
+// Looks at the block of Range that the word at Place points into.
 procedure SeeNode(Index: Cardinal; Place: NativeUInt; Context: Pointer);
 var
   Search: PSearch;
@@ -129,7 +130,7 @@ var
   Block: TBlockInfo;
 begin
   Search := Context;
-  Node := Search^.Snapshot.Nodes + Index;
+  Node := Search^.Range.Nodes + Index;
   if (Node^.State = nsCounted) and not IsOwn(Place)
     and WalkFind(Node^.Address, Block) and (Block.Group = Search^.Group)
     and (Block.Number <= Search^.Mark)
@@ -144,7 +145,7 @@ var
 begin
   if NativeUInt(Word - Search.First) >= Search.Bytes then
     Exit;
-  Index := SnapshotNodeAt(Search.Snapshot, Word);
+  Index := SnapshotNodeAt(Search.Range, Word);
   if Index <> NoNode then
     SeeNode(Index, Address, @Search);
 end;
@@ -183,7 +184,8 @@ begin
     if (Node^.State <> nsOther) or (NativeUInt(Index) mod Search.Found.Step <> 0) then
       Continue;
     Search.Holder := Node^.Address;
-    RetainersSeeNode(Search.Snapshot, Index, SeeNode, @Search);
+    RetainersSee(Search.Range, NativeUInt(Node^.Address),
+      NativeUInt(Node^.Address) + Node^.Size - Node^.Spare * SizeOf(Pointer), SeeNode, @Search);
   end;
   Search.Holder := nil;
 end;
@@ -244,9 +246,11 @@ end;
 // Counts the blocks outside, and finds the range of the others.
 procedure SetRange(var Search: TSearch);
 var
-  Index: NativeInt;
+  Index, First: NativeInt;
   Node: PNode;
 begin
+  First := 0;
+  Search.Range := Search.Snapshot;
   for Index := 0 to NativeInt(Search.Snapshot.NodeCount) - 1 do
   begin
     Node := Search.Snapshot.Nodes + Index;
@@ -255,8 +259,13 @@ begin
     else
     begin
       if Search.First = 0 then
+      begin
         Search.First := NativeUInt(Node^.Address);
+        Search.Range.Nodes := Node;
+        First := Index;
+      end;
       Search.Bytes := NativeUInt(Node^.Address) + Node^.Size - Search.First + 1;
+      Search.Range.NodeCount := Index - First + 1;
     end;
   end;
   Search.Found.Step := Search.Found.Outside div MostSearched + 1;
