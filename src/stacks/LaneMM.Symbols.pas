@@ -187,10 +187,10 @@ end;
 
 procedure SymbolsAdd(var Symbols: TSymbols; Return: NativeUInt);
 begin
-  if Symbols.IsFull then
-    Exit; // to sort them again and again would take long
   if Symbols.Count = Symbols.Limit then
   begin
+    if Symbols.IsFull then
+      Exit; // to sort them again and again would take long
     SymbolsSort(Symbols); // most addresses are there many times
     Symbols.IsFull := (Symbols.Count > Symbols.Limit div 2) and not Grow(Symbols);
   end;
