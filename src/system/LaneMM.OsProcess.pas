@@ -47,7 +47,7 @@ function OsTouched(var First: PByte; Limit: PByte): PByte;
 /// Moves First on to the next word before Limit, of any alignment, that can be read: a program may
 /// protect pages, also of its blocks, and stacks have guard pages. From 1 MB after Start on, leaves
 /// out pages that the process never touched. Returns where a word begins that is none of these, at
-/// most Limit; others may follow. Without any, First is Limit or behind it.
+/// most Limit; others may follow. First is not below that where there was none up to it.
 function OsNextWords(Start, Limit: PByte; var First: PByte): PByte;
 /// Calls Visitor for each thread of the process.
 procedure OsVisitThreads(Visitor: TOsThreadVisitor; Context: Pointer);
