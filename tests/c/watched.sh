@@ -431,6 +431,14 @@ finds_no_leaks() {
     && watch leaks,quiet,log=logs && [ ! -s err ]
 }
 
+# Returns whether the kernel can do what the mode is about; says so if not.
+kernel_can() { # MODE
+  code=0
+  watch '' "$1" || code=$?
+  [ $code -ne 77 ] || skip "leaks, $1" 'the kernel is too old'
+  [ $code -ne 77 ]
+}
+
 reads_no_protected_page() {
   watch leaks,log=logs protected && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
@@ -577,10 +585,12 @@ else
   skip 'leaks without /proc' 'only root may change the root'
 fi
 promise 'leaks says in one line that nothing is lost, with quiet nothing' finds_no_leaks
-promise 'leaks reads no page of a block that the program has protected' reads_no_protected_page
+! kernel_can protected \
+  || promise 'leaks reads no page of a block that the program has protected' reads_no_protected_page
 promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads ''
 promise 'also with the stacks of debug mode' finds_no_leaks_of_threads ,debug
-promise 'also where marked pages lie between the stacks of threads' finds_no_leaks_of_threads '' marked
+! kernel_can marked \
+  || promise 'also where marked pages lie between the stacks of threads' finds_no_leaks_of_threads '' marked
 promise 'also beside the thread of timed reports' finds_no_leaks_beside_reports
 promise 'leaks:exit sets the exit code of a program with leaks' sets_exit_code
 for words in unknown help off profile; do
