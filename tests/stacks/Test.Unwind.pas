@@ -45,6 +45,7 @@ type
     procedure RegisterThatIsNoFramePointerIsNotFollowed;
     {$ifend}
     procedure ThreadWithAUsedHeapKnowsItsOwnStack;
+    procedure StackInABlockEndsWithIt;
     procedure SameStackIsTheSameSite;
     procedure OtherKindIsAnotherSite;
     procedure SitesCountThreads;
@@ -432,6 +433,18 @@ begin
   until (Heaps[False] = Heaps[True]) or (Round = MostRounds);
   AssertTrue('the record is used again', Heaps[False] = Heaps[True]);
   AssertTrue('end of the stack', EndSeen = EndOfStack);
+end;
+
+procedure TUnwindTests.StackInABlockEndsWithIt;
+const
+  Size = 100000;
+var
+  Block: PByte;
+begin
+  GetMem(Block, Size);
+  Same(MemSize(Block), Int64(StackEnd(NativeUInt(Block) + Size div 2) - NativeUInt(Block)),
+    'bytes');
+  FreeMem(Block);
 end;
 
 procedure TUnwindTests.SameStackIsTheSameSite;
