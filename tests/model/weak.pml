@@ -22,7 +22,7 @@
  *   LaneMM.Walk
  *     VisitArena: LoadAcquire Frontier AcquireFence
  *   LaneMM.Debug
- *     DebugStart: ReleaseFence
+ *     DebugStart: ReleaseFence ReleaseFence
  *   LaneMM.Blocks
  *     BlockMayBeDebug: AcquireFence
  *   LaneMM.BlockNotes
