@@ -783,7 +783,10 @@ begin
   HeapSweepQueued(Region);
   Same(0, Blocks, 'blocks');
   GetMany(1000, 200);
-  Same(1000, Blocks, 'blocks afterwards');
+  if LifeStep <> 0 then
+    Same(1000, Blocks, 'blocks afterwards')
+  else // a free that began before the reset may count as one after it
+    AtMost(1000, Blocks, 'blocks afterwards');
 end;
 
 procedure TRegionsTests.UseAHeap;
