@@ -236,7 +236,7 @@ begin
   Found := 0;
   for Index := 1 to Count - 1 do
   begin
-    Place := (Index - 1) mod PartWords;
+    Place := NativeUInt(Index - 1) mod PartWords;
     Bytes := NativeUInt(Count - Index) * SizeOf(ClassId);
     if Bytes > SizeOf(Part) then
       Bytes := SizeOf(Part);
