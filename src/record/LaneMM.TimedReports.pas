@@ -176,7 +176,10 @@ var
 begin
   Last := LoadAcquire(Observe.ReportMs);
   if (MsLeft(Last, PeriodMs) = 0) and CompareAndSwap(Observe.ReportMs, Last, OsNowMs) then
+  begin
     Observe.WriteReport;
+    StoreRelease(Observe.ReportMs, OsNowMs); // it may take longer than the period
+  end;
 end;
 
 procedure TimedReportsSeen;

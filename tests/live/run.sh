@@ -217,7 +217,7 @@ promise 'and profiles and growth are written' reports_in_thread profile,rate=1,g
 promise 'and a limit that it meets is reported' reports_in_thread limit=20M,limit:report limit take_all
 writes_in_time() {
   rm -f "$out"/altstack_Memory*
-  LD_PRELOAD=$preload LANEMM=profile,rate=1,every=50ms,log=$out/ "$out/altstack" 16384 timed
+  LD_PRELOAD=$preload LANEMM=profile,rate=1,every=100ms,log=$out/ "$out/altstack" 16384 timed
   code=$?
   ls "$out"/altstack_MemoryManager_heap*.pb.gz
   [ $code -eq 0 ] && [ "$(ls "$out"/altstack_MemoryManager_heap*.pb.gz | wc -l)" -ge 5 ]
