@@ -91,21 +91,19 @@ var
 // ---------------------------------------------------------------------------- one at a time
 
 const
-  // Stands for the thread that applies the first settings, while LaneMM starts: it has no heap yet.
+  // Stands for the thread that applies the first settings, while LaneMM starts.
   AtStart = High(TAtomicWord);
 
-// Returns what stands for the calling thread: its heap, or its number.
+// Returns what stands for the calling thread. Not its heap: a thread of LaneMM's own that answers a
+// request would take a vacant one for that, and nothing would give it back at its end.
 function OwnMark: TAtomicWord;
 begin
-  if not Control.HasApplied then
-    Exit(AtStart);
-  Result := TAtomicWord(ThreadHeap);
-  if Result = 0 then
+  Result := AtStart;
+  if Control.HasApplied then
     Result := OsThreadId;
 end;
 
-// A thread of LaneMM's own has the mark of the main thread where there is no thread library: so it
-// waits for it, too, but a bounded time.
+// A thread that has it already, in the handler of a signal, waits a bounded time.
 function WatchTake(var Taker: TAtomicWord): Boolean;
 const
   PatienceMs = 100;

@@ -425,7 +425,7 @@ end;
 
 procedure RecordingEnd;
 const
-  PatienceMs = 100;
+  PatienceMs = 1000;
 var
   Recorder: PRecorder;
   Thread: Cardinal;
@@ -433,7 +433,7 @@ var
   Pause: TAtomicWord;
 begin
   LockRecover;
-  Thread := ThreadNumber;
+  Thread := OsThreadId; // ThreadNumber would take a heap, which a thread of LaneMM's own keeps
   Pause := 0;
   for Round := 1 to PatienceMs do
   begin

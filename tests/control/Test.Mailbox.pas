@@ -537,7 +537,7 @@ begin
   Heaps := HeapCount;
   Notes := NoteCount;
   for Index := 1 to Requests do
-    Expect('status', 'used ');
+    Expect('growth=0,growth,status', 'used ');
   Same(Heaps, HeapCount, 'heaps');
   AtMost(Notes + Requests div 5, NoteCount, 'notes of pages');
 end;
