@@ -28,8 +28,9 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsThread,
-  LaneMM.Lock, LaneMM.Heap, LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.DebugState,
-  LaneMM.LeaksState, LaneMM.Watch, LaneMM.StatusPage, LaneMM.LivePage, LaneMM.Verbs;
+  LaneMM.Lock, LaneMM.Heap, LaneMM.Threads, LaneMM.SettingsState, LaneMM.ObserveState,
+  LaneMM.DebugState, LaneMM.LeaksState, LaneMM.Watch, LaneMM.StatusPage, LaneMM.LivePage,
+  LaneMM.Verbs;
 
 // ---------------------------------------------------------------------------- safe moments
 
@@ -110,7 +111,9 @@ end;
 procedure RunAnswerer;
 var
   Rung: NativeUInt;
+  HasOwnHeap: Boolean;
 begin
+  HasOwnHeap := OsThreadHeap = nil; // without a thread library that of the main thread is there
   if not LockHasRecovered
     and not (HeapIsOnly and (LoadAcquire(Process.PurgeState) = 0) and HasRecovered) then
     Exit;
@@ -124,6 +127,8 @@ begin
     OsPageWait(LivePage^.Mailbox.Bell.Value, Cardinal(Rung));
   until not OsPageIsAllowed;
   CompareAndSwap(OwnThreads[otAnswerer], OsThreadId, 0);
+  if HasOwnHeap and (OsThreadHeap <> nil) then
+    ThreadEnd(OsThreadHeap); // nothing else tells of its end
 end;
 
 // Answers on the stack of a thread of the program, if that has room. One mapping may have several
