@@ -128,7 +128,7 @@ begin
   until not OsPageIsAllowed;
   CompareAndSwap(OwnThreads[otAnswerer], OsThreadId, 0);
   if HasOwnHeap and (OsThreadHeap <> nil) then
-    ThreadEnd(OsThreadHeap); // nothing else tells of its end
+    ThreadEnd(OsThreadHeap); // no thread library does it
 end;
 
 // Answers on the stack of a thread of the program, if that has room. One mapping may have several

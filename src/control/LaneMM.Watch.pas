@@ -91,19 +91,22 @@ var
 // ---------------------------------------------------------------------------- one at a time
 
 const
-  // Stands for the thread that applies the first settings, while LaneMM starts.
+  // Stands for the thread that applies the first settings, while LaneMM starts: it has no heap yet.
   AtStart = High(TAtomicWord);
 
-// Returns what stands for the calling thread. Not its heap: a thread of LaneMM's own that answers a
-// request would take a vacant one for that, and nothing would give it back at its end.
+// Returns what stands for the calling thread: its heap, for which sandboxes need no system call, or
+// its number.
 function OwnMark: TAtomicWord;
 begin
-  Result := AtStart;
-  if Control.HasApplied then
+  if not Control.HasApplied then
+    Exit(AtStart);
+  Result := TAtomicWord(ThreadHeap);
+  if Result = 0 then
     Result := OsThreadId;
 end;
 
-// A thread that has it already, in the handler of a signal, waits a bounded time.
+// A thread of LaneMM's own has the mark of the main thread where there is no thread library: so it
+// waits for it, too, but a bounded time.
 function WatchTake(var Taker: TAtomicWord): Boolean;
 const
   PatienceMs = 100;

@@ -433,7 +433,7 @@ var
   Pause: TAtomicWord;
 begin
   LockRecover;
-  Thread := OsThreadId; // ThreadNumber would take a heap, which a thread of LaneMM's own keeps
+  Thread := ThreadNumber;
   Pause := 0;
   for Round := 1 to PatienceMs do
   begin
