@@ -80,8 +80,8 @@ function BacktraceHash(const Stack: TBacktrace; Seed: NativeUInt): NativeUInt;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Walk, LaneMM.OsProcess,
-  LaneMM.Rtl, LaneMM.CodeRanges, LaneMM.CallCode, LaneMM.A64Code, LaneMM.Instructions,
+  LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess,
+  LaneMM.Pause, LaneMM.Rtl, LaneMM.CodeRanges, LaneMM.CallCode, LaneMM.A64Code, LaneMM.Instructions,
   LaneMM.Leaves, LaneMM.Pe;
 
 {$I ../LaneMM.AfterUses.inc}
@@ -305,25 +305,16 @@ end;
 
 // ---------------------------------------------------------------------------- the stack
 
-// The bounds are kept in the thread heap: they are slow to find. Those of a block, as coroutines
-// may have for a stack, are its own: OsFindStack would look at all pages of the arena behind it.
+// The bounds are kept in the thread heap: they are slow to find.
 function StackEnd(Sp: NativeUInt): NativeUInt;
 var
   Heap: PHeap;
-  Block: TBlockInfo;
   First: NativeUInt;
 begin
   Heap := OsThreadHeap;
   if (Heap <> nil) and (Sp >= Heap^.Notes.StackFirst) and (Sp < Heap^.Notes.StackLimit) then
     Exit(Heap^.Notes.StackLimit);
-  if WalkFind(Pointer(Sp), Block) then
-  begin
-    First := NativeUInt(Block.Address);
-    Result := (First + Block.UsableSize) and not NativeUInt(SizeOf(Pointer) - 1);
-  end
-  else if not OsFindStack(Sp, First, Result) then
-    Exit;
-  if Heap = nil then
+  if not PauseFindStack(Sp, First, Result) or (Heap = nil) then
     Exit;
   Heap^.Notes.StackFirst := First;
   Heap^.Notes.StackLimit := Result;

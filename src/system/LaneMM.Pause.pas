@@ -24,8 +24,10 @@ procedure PauseOthers;
 procedure PauseVisitStacks(Visitor: TStackVisitor; Context: Pointer);
 /// Resumes the paused threads.
 procedure PauseEnd;
-/// Returns the end of the stack at Sp: of its block, where a coroutine has one for its stack, else
-/// of what can be read of its mapping. Sp where that is unknown.
+/// Finds the stack that holds Sp: its block, where a coroutine has one for its stack, else as
+/// OsFindStack, which would look at all pages of the arena behind that block.
+function PauseFindStack(Sp: NativeUInt; out First, Limit: NativeUInt): Boolean;
+/// Returns its end; Sp where that is unknown.
 function PauseStackEnd(Sp: NativeUInt): NativeUInt;
 
 implementation
@@ -79,15 +81,22 @@ begin
   Result := Asking.Count <> 0;
 end;
 
-function PauseStackEnd(Sp: NativeUInt): NativeUInt;
+function PauseFindStack(Sp: NativeUInt; out First, Limit: NativeUInt): Boolean;
 var
   Block: TBlockInfo;
+begin
+  if not WalkFind(Pointer(Sp), Block) then
+    Exit(OsFindStack(Sp, First, Limit));
+  First := NativeUInt(Block.Address);
+  Limit := (First + Block.UsableSize) and not NativeUInt(SizeOf(Pointer) - 1);
+  Result := True;
+end;
+
+function PauseStackEnd(Sp: NativeUInt): NativeUInt;
+var
   First: NativeUInt;
 begin
-  if WalkFind(Pointer(Sp), Block) then
-    Result := (NativeUInt(Block.Address) + Block.UsableSize) and not NativeUInt(SizeOf(Pointer) - 1)
-  else
-    OsFindStack(Sp, First, Result);
+  PauseFindStack(Sp, First, Result);
 end;
 
 {$ifdef MSWINDOWS}
