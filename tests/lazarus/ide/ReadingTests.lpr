@@ -339,19 +339,17 @@ const
 var
   Target: TTarget;
   Task: TTask;
-  Number: Integer;
 begin
   Target := TTarget.Create;
   Target.FileName := '/usr/bin/yes';
   Task := StartTarget(Target, '', '');
   fpAlarm(PatienceSeconds);
-  for Number := 1 to 5 do
+  while Length(Task.Output) < Task.Most do // each Poll returns, and the task keeps Most bytes
     AssertTrue('it runs', Task.Poll);
   Task.Stop;
   while Task.Poll do
     Sleep(10);
   fpAlarm(0);
-  AssertTrue('what it has printed', Task.Output <> '');
   Task.Free;
   Target.Free;
 end;
