@@ -108,7 +108,7 @@ test-programs: #: whole programs: threads, fork, libraries, late installation, s
 	@sh tools/need.sh fpc
 	@sh tests/run-programs.sh $(PROGRAMS)
 
-test-interrupted: #: the interrupt key ends make test, with all that it runs
+test-interrupted: #: one make test at a time in a folder, and that the interrupt key ends it
 	@sh tests/interrupted.sh
 
 test-paths: #: one unit path finds all of src/, from anywhere

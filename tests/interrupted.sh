@@ -1,5 +1,6 @@
 #!/bin/sh
-# Tests that the interrupt key ends tools/sum-tests.sh with all that it runs.
+# Tests that tools/sum-tests.sh refuses a second run beside it, that it ends where it cannot write, and that
+# the interrupt key ends it with all that it runs.
 #
 #   sh tests/interrupted.sh
 #
@@ -17,7 +18,14 @@ printed=log
 
 cat > Makefile << 'END'
 slow: ; @echo $$$$ > started && exec sleep 300
+lost: ; @rm -rf build/logs && echo 1 passed, 0 failed
 END
+ends_with() { # CODE TARGET
+  code=0
+  timeout 60 sh tools/sum-tests.sh "$2" || code=$?
+  [ "$code" -eq "$1" ]
+}
+promise 'a result that cannot be written is told' ends_with 1 lost
 has_started() { [ -s started ]; }
 is_over() { ! kill -0 "$(cat started)"; }
 if env --default-signal=INT true 2> log; then
@@ -25,6 +33,7 @@ if env --default-signal=INT true 2> log; then
   env --default-signal=INT setsid sh tools/sum-tests.sh slow > sum.log 2>&1 &
   group=$!
   promise 'a target has started' await has_started
+  promise 'a second run is refused' ends_with 2 slow
   kill -INT "-$group"
   promise 'the interrupt key ends it' await is_over
   is_over 2> log || kill "$(cat started)"

@@ -64,6 +64,9 @@ esac
 cd "$(dirname "$0")/.."
 logs=build/logs
 mkdir -p "$logs"
+# One run at a time: another would take away the files by which the first one sees what has ended.
+exec 9> "$logs/lock"
+flock -n 9 || { echo "sum-tests.sh: another one runs in this folder ($PWD)" >&2; exit 2; }
 rm -f "$logs"/*.exit "$logs"/*.done "$logs"/*.seconds
 . tests/lib.sh
 summary=
@@ -132,12 +135,15 @@ left="$together$alone"
 set -- $left
 echo "$start $*" > "$logs/targets"
 echo "$# targets, ${JOBS:-2} at a time; their output is in $logs"
+all_made=
+trap all_made=1 USR1
 # shellcheck disable=SC2086
-{ make_each "${JOBS:-2}" $together; make_each 1 $alone; } &
+{ trap 'kill -USR1 "$$" 2> /dev/null' EXIT; make_each "${JOBS:-2}" $together; make_each 1 $alone; } 9>&- &
 trap 'kill "$!" 2> /dev/null || true' EXIT
 trap 'exit 1' HUP INT TERM
 
 while [ -n "$left" ]; do
+  last_look=$all_made
   waiting=
   for target in $left; do
     if [ -e "$logs/$target.exit" ]; then
@@ -147,9 +153,11 @@ while [ -n "$left" ]; do
     fi
   done
   left=${waiting# }
-  [ -z "$left" ] || sleep 0.5
+  [ -n "$left" ] || break
+  [ -z "$last_look" ] || { echo "sum-tests.sh: $logs has no result of $left: is the disk full?" >&2; exit 1; }
+  sleep 0.5
 done
-wait
+wait || true # USR1 ends it
 
 # In another order of the tests: one that fails in both is not a matter of the order.
 may_repeat=
