@@ -2,7 +2,8 @@
 # Builds lanemm, its tests, and the programs that they look at, into build/lanemm-tests.
 set -eu
 
-cd "$(dirname "$0")/../.."
+. "$(dirname "$0")/../../tools/begin.sh"
+. tools/preloads.sh
 out=build/lanemm-tests
 mkdir -p "$out/units" "$out/debug"
 make --no-print-directory lanemm
