@@ -26,7 +26,7 @@ function LibraryConfigure(Words: PAnsiChar): Boolean;
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.OsProcess, LaneMM.Engine,
+  LaneMM.Types, LaneMM.Atomic, LaneMM.Os, LaneMM.OsThread, LaneMM.OsFiles, LaneMM.OsProcess, LaneMM.Engine,
   LaneMM.ReportState, LaneMM.SettingsState, LaneMM.Settings, LaneMM.SettingMessages,
   LaneMM.DebugState, LaneMM.Watch, LaneMM.Mailbox, LaneMM.C.Handlers, LaneMM.C.Background,
   LaneMM.C.Foreign, LaneMM.C.Frames, LaneMM.C.Manager, LaneMM.C.Modules, LaneMM.C.Roots;
@@ -154,9 +154,22 @@ begin
   ReportSay(@Text[1], Length(Text));
 end;
 
+// Returns the variables of the program, which the kernel has left on the stack behind the number of its
+// arguments, they, and nil. Glibc's loader knows the place, before libc has variables; nil: unknown.
+function HostVariables: PPAnsiChar;
+var
+  Stack: ^PNativeUInt;
+begin
+  Stack := ModulesFind('__libc_stack_end');
+  if (Stack = nil) or (Stack^ = nil) then
+    Exit(nil);
+  Result := PPAnsiChar(Stack^ + Stack^^ + 2);
+end;
+
 procedure WatchStart;
 begin
   ForeignWatch;
+  OsHostVariables := HostVariables;
   SettingsStart;
   WatchConfine;
   if Settings.Values[opOff] <> 0 then

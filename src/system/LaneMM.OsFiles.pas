@@ -80,6 +80,11 @@ function OsCommandLine(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// Copies a variable of the environment at the start of the process, ended by #0 and cut to Size.
 /// False when it is not set.
 function OsEnvironment(const Name: ShortString; Buffer: PAnsiChar; Size: NativeUInt): Boolean;
+{$ifndef MSWINDOWS}
+var
+  /// Owner: where OsEnvironment finds the variables in a library without /proc; nil: nowhere.
+  OsHostVariables: PPAnsiChar;
+{$endif}
 /// Returns the name of a thread of this process; empty where it has none, or has ended.
 procedure OsThreadName(Id: Cardinal; out Name: TThreadName);
 {$ifdef MSWINDOWS}

@@ -318,7 +318,8 @@ run_moved() {
     && echo "1 passed, 0 failed"' "$out"
 }
 
-# Where /proc is not mounted, as in a bare chroot, a line says of no address that it is not mapped if it is.
+# Where /proc is not mounted, as in a bare chroot, settings apply, and a line says of no address that it is not
+# mapped if it is.
 run_without_proc() {
   echo '#include <stdlib.h>
     int main(void) { char bytes[100] = ""; free(bytes + 16); return 0; }' > "$out/unmounted.c"
@@ -328,8 +329,9 @@ run_without_proc() {
     return
   fi
   # shellcheck disable=SC2016 # the inner shell expands
-  run unmounted release sh -c 'unshare -rm sh -c "mount -t tmpfs none /proc; LD_PRELOAD=\$0 exec \$1" "$0" "$1" 2>&1 \
-    | grep "^LaneMM: invalid free: .* is in memory that is no heap of LaneMM$" && echo "1 passed, 0 failed"' \
+  run unmounted release sh -c 'unshare -rm sh -c "mount -t tmpfs none /proc; LANEMM=nonsense LD_PRELOAD=\$0 exec \$1" \
+    "$0" "$1" 2>&1 | grep -c -e "^LaneMM: invalid free: .* is in memory that is no heap of LaneMM$" \
+    -e "^LaneMM: .*nonsense" | grep -x 2 && echo "1 passed, 0 failed"' \
     "$lib/liblanemm.so" "$out/unmounted"
 }
 
