@@ -454,6 +454,14 @@ finds_no_leaks_of_threads() {
   watch "leaks,log=logs$1" "${2:-threads}" && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
 
+# /proc has other numbers for the threads than the program.
+finds_no_leaks_of_threads_elsewhere() {
+  rm -rf logs
+  mkdir logs
+  timeout -k 5 200 unshare --user --pid --kill-child env LANEMM=leaks,log=logs "LD_PRELOAD=$library" \
+    ./watched marked > out 2> err && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
+}
+
 sets_exit_code() {
   watch leaks,leaks:exit=9,log=logs lose
   [ $? -eq 9 ] && [ "$(cat out)" = done ] && watch leaks,leaks:exit=9,log=logs
@@ -591,6 +599,11 @@ promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads '
 promise 'also with the stacks of debug mode' finds_no_leaks_of_threads ,debug
 ! kernel_can marked \
   || promise 'also where marked pages lie between the stacks of threads' finds_no_leaks_of_threads '' marked
+if ! unshare --user --pid --fork true 2> /dev/null; then
+  skip 'leaks, /proc of another name space of processes' 'the system makes none'
+elif kernel_can marked; then
+  promise 'also where /proc is that of another name space of processes' finds_no_leaks_of_threads_elsewhere
+fi
 promise 'also beside the thread of timed reports' finds_no_leaks_beside_reports
 promise 'leaks:exit sets the exit code of a program with leaks' sets_exit_code
 for words in unknown help off profile; do
