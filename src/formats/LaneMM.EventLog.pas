@@ -18,7 +18,7 @@ function EventLogWrite: Boolean;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Events,
+  LaneMM.Atomic, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Events, LaneMM.ReportState,
   LaneMM.LogFile, LaneMM.ReportHead, LaneMM.Text, LaneMM.SettingsState, LaneMM.BacktraceTable,
   LaneMM.BacktraceText, LaneMM.Symbols, LaneMM.Unwind, LaneMM.ObserveState, LaneMM.Advice,
   LaneMM.CallSites, LaneMM.CallTree, LaneMM.Growth;
@@ -522,26 +522,45 @@ begin
   TextWrite(Screen, OsStandardError);
 end;
 
+procedure SayNoMemory;
+begin
+  if IsSet(opContention) or IsSet(opGrowth) then
+    ReportSayLine('no memory for the event log');
+end;
+
+function OpenAndWrite(const Log: TLog): Boolean;
+var
+  Text, Screen, Path: TText;
+begin
+  Screen := Default(TText); // these are closed also where they are not opened
+  Path := Default(TText);
+  Result := TextOpen(Text, TextLimit) and TextOpen(Screen, OsPageSize)
+    and TextOpen(Path, OsPageSize);
+  if Result then
+    Result := WriteLog(Log, Text, Screen, Path)
+  else
+    SayNoMemory;
+  TextClose(Path);
+  TextClose(Screen);
+  TextClose(Text);
+end;
+
 function EventLogWrite: Boolean;
 var
   Log: PLog;
-  Text, Screen, Path: TText;
 begin
   LockRecover;
   Log := OsTakePages(SizeOf(TLog)); // too much for the stack of a signal handler
   if Log = nil then
+  begin
+    SayNoMemory;
     Exit(False);
+  end;
   OpenLog(Log^);
   Log^.Tree := CallTreeOpen;
   Result := (Log^.Contention.Length = 0) and (Log^.Growths.Length = 0);
-  if not Result and TextOpen(Text, TextLimit) and TextOpen(Screen, OsPageSize)
-    and TextOpen(Path, OsPageSize) then
-  begin
-    Result := WriteLog(Log^, Text, Screen, Path);
-    TextClose(Path);
-    TextClose(Screen);
-    TextClose(Text);
-  end;
+  if not Result then
+    Result := OpenAndWrite(Log^);
   CallTreeClose(Log^.Tree);
   SymbolizerClose(Log^.Symbolizer);
   OsReleasePages(Log, SizeOf(TLog));

@@ -103,7 +103,9 @@ begin
     if not LogFileCreate(Text, LogFileSuffix('Leaks', 0, Extension), Path)
       and (@Add <> @LeakPageAdd) then
       TextWrite(Text, OsStandardError);
-  end;
+  end
+  else
+    ReportSayLine('no memory for a file of leaks');
   TextClose(Path);
   TextClose(Text);
 end;

@@ -280,7 +280,9 @@ begin
     AddProfile(Writer, Profile);
     AddGzip(Text, Writer.All);
     Text.IsCut := Text.IsCut or Writer.All.IsCut;
-  end;
+  end
+  else
+    Text.IsCut := True;
   TextClose(Writer.Name);
   TextClose(Writer.Part);
   TextClose(Writer.All);

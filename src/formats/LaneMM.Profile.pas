@@ -44,6 +44,7 @@ type
     IsQuiet: Boolean;      // prints only what could not be written
     Page, Data: TText;     // the formats that hold all profiles; without memory or not wanted: nil
     IsWritten: Boolean;    // no file failed
+    LacksMemory: Boolean;  // there was no memory for a file
   end;
 
   // A file of folded stacks: a value, and the name of the file.
@@ -117,17 +118,21 @@ begin
   TextClose(Path);
 end;
 
+function OpenText(var Report: TReport; out Text: TText): Boolean;
+begin
+  Result := TextOpen(Text, FileLimit);
+  Report.LacksMemory := Report.LacksMemory or not Result;
+end;
+
 procedure WriteAs(var Report: TReport; const Profile: TProfile; Add: TAdd; Extension: PAnsiChar);
 var
   Text: TText;
 begin
-  if TextOpen(Text, FileLimit) then
+  if OpenText(Report, Text) then
   begin
     Add(Text, Profile);
     WriteFile(Report, Text, ProfileNames[Profile.Kind], Extension);
-  end
-  else
-    Report.IsWritten := False;
+  end;
   TextClose(Text);
 end;
 
@@ -141,14 +146,12 @@ begin
     if (FoldedFiles[Index].Value < ValueRanges[Profile.Kind].First)
       or (FoldedFiles[Index].Value > ValueRanges[Profile.Kind].Last) then
       Continue;
-    if TextOpen(Text, FileLimit) then
+    if OpenText(Report, Text) then
     begin
       FoldedAdd(Text, Profile, FoldedFiles[Index].Value);
       if Text.Length > 0 then
         WriteFile(Report, Text, FoldedFiles[Index].Name, '.folded');
-    end
-    else
-      Report.IsWritten := False;
+    end;
     TextClose(Text);
   end;
 end;
@@ -175,12 +178,12 @@ begin
   Report.IsWritten := True;
   Report.Number := FetchAdd(Observe.ReportCount, 1) + 1;
   GrowthFlush;
-  if Formats[opHtml] and TextOpen(Report.Page, FileLimit) then
+  if Formats[opHtml] and OpenText(Report, Report.Page) then
   begin
     HtmlOpen(Report.Page);
     ProfileJsonBegin(Report.Page, Report.Number);
   end;
-  if Formats[opJson] and TextOpen(Report.Data, FileLimit) then
+  if Formats[opJson] and OpenText(Report, Report.Data) then
     ProfileJsonBegin(Report.Data, Report.Number);
 end;
 
@@ -210,9 +213,14 @@ begin
   begin
     if ProfileOpen(Profile, Kind) then
       WriteProfile(Report, Profile);
+    Report.LacksMemory := Report.LacksMemory or Profile.LacksMemory;
     ProfileClose(Profile);
   end;
   CloseAll(Report);
+  if not Report.LacksMemory then
+    Exit;
+  Report.IsWritten := False;
+  ReportSayLine('no memory for the profile: all or some of it is missing');
 end;
 
 function WriteIn(const Formats: TFormats): Boolean;

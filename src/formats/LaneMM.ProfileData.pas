@@ -55,6 +55,7 @@ type
     Contents: PSiteClasses; //< the classes of sampled blocks, by site
     FreeBytes: TFragments; //< free bytes of spans, and who claims them
     Values: PSiteValues;   //< the values; nil without memory
+    LacksMemory: Boolean;  //< it has sites, and there is no memory for them
   end;
   PProfile = ^TProfile;
 
@@ -231,7 +232,8 @@ begin
   if FrameCount = 0 then
     Exit(False);
   Profile.Values := OsTakePages(SizeOf(TSiteValues));
-  if Profile.Values = nil then
+  Profile.LacksMemory := Profile.Values = nil;
+  if Profile.LacksMemory then
     Exit(False);
   SymbolsOpen(Profile.Symbols, FrameCount + 1);
   Site := nil;
@@ -251,6 +253,7 @@ begin
   if Kind = pkHeap then
     AddSamples(Profile);
   Result := Profile.Symbols.Count > 0;
+  Profile.LacksMemory := not Result;
 end;
 
 procedure ProfileClose(var Profile: TProfile);
