@@ -27,6 +27,13 @@ for argument in "$@"; do
 done
 [ -n "$command" ] || { echo 'install.sh: install or uninstall? See --help' >&2; exit 1; }
 libdir=${libdir:-$prefix/lib}
+case $prefix:$libdir in
+  /*:/*) ;;
+  *)
+    echo "install.sh: $prefix and $libdir: PREFIX and LIBDIR need full paths, such as PREFIX=\$HOME/.local" >&2
+    exit 1
+    ;;
+esac
 
 cd "$(dirname "$0")/.."
 version=$(sh tools/version.sh)
@@ -66,10 +73,15 @@ way_up() {
   esac
 }
 
+# A path as what sed puts in place of a name.
+plain() { # PATH
+  echo "$1" | sed 's/[\\|&]/\\&/g'
+}
+
 # A template with this installation's places and version.
 fill() { # TEMPLATE
-  sed "s|@PREFIX@|$prefix|; s|@LIBDIR@|$libdir|; s|@VERSION@|$version|; s|@FILE@|$file|
-    s|@SONAME@|$soname|; s|@NUMBERS@|$(sh tools/version.sh --library)|; s|@UP@|$(way_up)|" "$1"
+  sed "s|@PREFIX@|$(plain "$prefix")|; s|@LIBDIR@|$(plain "$libdir")|; s|@VERSION@|$version|; s|@FILE@|$file|
+    s|@SONAME@|$soname|; s|@NUMBERS@|$(sh tools/version.sh --library)|; s|@UP@|$(plain "$(way_up)")|" "$1"
 }
 
 install_all() {
@@ -85,7 +97,10 @@ install_all() {
   ln -sf "$soname" "${DESTDIR-}$libdir/liblanemm.so"
   echo "installed below ${DESTDIR-}$prefix: lib $libdir, the headers, the tool $prefix/bin/lanemm, manual pages"
   [ -z "${DESTDIR-}" ] || return 0
-  echo "run a program on it: LD_PRELOAD=$libdir/$soname PROGRAM"
+  case $libdir in
+    *' '*) echo "run a program on it: LD_LIBRARY_PATH='$libdir' LD_PRELOAD=$soname PROGRAM" ;;
+    *) echo "run a program on it: LD_PRELOAD=$libdir/$soname PROGRAM" ;;
+  esac
   case $prefix in
     /usr | /usr/local) echo 'link one with it, after ldconfig as root: cc PROGRAM.c -llanemm' ;;
     *' '*) echo "link one with it: cc PROGRAM.c '-L$libdir' '-Wl,-rpath,$libdir' -llanemm" ;;

@@ -139,6 +139,16 @@ has_manual() {
   done
 }
 
+# The shell dash leaves the ~ of an argument as it is.
+refuses_prefix() { # PREFIX
+  ! DESTDIR="$root/refused/" sh lib/install.sh "--prefix=$1" install && [ ! -e "$root/refused" ]
+}
+
+names_folder() { # PREFIX
+  DESTDIR="$root/named" sh lib/install.sh "--prefix=$1" install \
+    && grep -Fqx "prefix=$1" "$root/named$1/lib/pkgconfig/lanemm.pc"
+}
+
 is_gone() {
   make_at_dest uninstall && [ -z "$(find "$root/dest" ! -type d)" ]
 }
@@ -155,5 +165,7 @@ promise 'so does one whose own code calls no malloc' links_without_a_call
 promise 'the manual pages have all functions and commands' has_manual
 promise 'a CMake project links both libraries' builds_by_cmake 1.0
 promise 'CMake refuses another major version' refuses_by_cmake 2.0
+promise 'a prefix that is no full path is refused' refuses_prefix '~/.local'
+promise 'the folder may have any name' names_folder '/opt/R&D | tests'
 promise 'make uninstall takes all files away' is_gone
 sum
