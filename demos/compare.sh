@@ -40,7 +40,8 @@ build() {
   mkdir -p "$dir/units"
   select=
   [ "$1" = default ] || select=-Fa$1
-  "${FPC:-fpc}" -O2 -v0 $select "-Fu$source" "-Fu$source/*" "-Fu$demos/common" "-Fu$demos/ParallelAllocations" \
+  # -gh-: not the heap tracer that an fpc.cfg may switch on, which would be timed in place of the default.
+  "${FPC:-fpc}" -O2 -gh- -v0 $select "-Fu$source" "-Fu$source/*" "-Fu$demos/common" "-Fu$demos/ParallelAllocations" \
     "-FE$dir" "-FU$dir/units" "$demos/$2/$2.lpr" >"$log" 2>&1 || { cat "$log" >&2; fail "cannot build $2 with $1"; }
 }
 
