@@ -2,6 +2,7 @@
 ///
 ///   Tried WORD      is lean where LANEMM has WORD, and touches 48 MB elsewhere
 ///   Tried grow      two arrays that grow step by step: Free Pascal's heap copies them each time
+///   Tried other     another memory manager takes the place of LaneMM, as cmem would
 ///   Tried rest WORD as WORD, and waits for a signal
 program Tried;
 
@@ -47,6 +48,24 @@ begin
     end;
 end;
 
+var
+  Found: TMemoryManager;
+
+function OtherGetMem(Size: PtrUInt): Pointer;
+begin
+  Result := Found.GetMem(Size);
+end;
+
+procedure TakeOver;
+var
+  Manager: TMemoryManager;
+begin
+  GetMemoryManager(Found);
+  Manager := Found;
+  Manager.GetMem := OtherGetMem;
+  SetMemoryManager(Manager);
+end;
+
 const
   ControlCall = {$ifdef CPUAARCH64} 167 {$else} 157 {$endif}; // prctl
   DisableHugePages = 41;
@@ -55,6 +74,8 @@ begin
   do_syscall(ControlCall, DisableHugePages, 1, 0, 0, 0); // a page fault for each page everywhere
   if ParamStr(1) = 'grow' then
     Grow
+  else if ParamStr(1) = 'other' then
+    TakeOver
   else if Pos(ParamStr(ParamCount), GetEnvironmentVariable('LANEMM')) = 0 then
     Touch;
   if ParamStr(1) = 'rest' then

@@ -238,13 +238,14 @@ begin
   Flush(StdErr);
 end;
 
-// What LaneMM says of its settings would be lost with the other errors.
+// What LaneMM says of its settings would be lost with the other errors; so would that another manager, such as
+// cmem, took its place: then all runs are runs of that one.
 procedure TTrial.NoteErrors(const Name, Errors: string);
 var
   Line: string;
 begin
   for Line in Errors.Split([#10]) do
-    if Line.StartsWith('LaneMM: LANEMM') then
+    if Line.StartsWith('LaneMM: LANEMM') or Line.StartsWith('LaneMM: another memory manager') then
       Notes.Add(Name + ': ' + Line);
 end;
 
