@@ -11,10 +11,10 @@ interface
 
 const
   /// Maximum number of characters of a name, and of all its parts together.
-  MostText = 4096;
-  MostKept = 32768;
+  MostText = 16384;
+  MostKept = 262144;
   /// Maximum number of parts of one kind.
-  MostParts = 64;
+  MostParts = 1024;
   /// The digits.
   Digits = ['0'..'9'];
 

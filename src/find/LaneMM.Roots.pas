@@ -38,15 +38,13 @@ begin
   RetainersMark(PSnapshot(Context)^, First, Limit, nsRunning);
 end;
 
-// A thread's variables lie in pages of their own, which a word on its stack points to. To find a
-// mapping takes time for each one of the process: few such words are of pages that can be read.
+// A thread's variables lie in pages of their own, which a word on its stack points to.
 procedure MarkStack(First, Limit: NativeUInt; Context: Pointer);
 const
   MostVariables = SliceSize;
 var
-  Word, Variable: NativeUInt;
+  Word, Variable, MappingEnd: NativeUInt;
   Address: PNativeUInt;
-  Mapping: TOsMapping;
 begin
   MarkWords(First, Limit, Context);
   Address := PNativeUInt(First);
@@ -54,13 +52,11 @@ begin
   begin
     Word := Address^;
     if (Word <> 0) and (Word and (OsPageSize - 1) = 0) and (ArenaSpan(Pointer(Word)) = nil)
-      and OsRead(Word, @Variable, SizeOf(Variable))
-      and OsFindRegion(Word, Mapping) and Mapping.IsWritable and not Mapping.IsFile
-      and (Mapping.Path[0] = #0) then
+      and OsRead(Word, @Variable, SizeOf(Variable)) and PauseFindNameless(Word, MappingEnd) then
     begin
-      if NativeUInt(Mapping.Limit - Word) > MostVariables then
-        Mapping.Limit := Word + MostVariables;
-      MarkWords(Word, Mapping.Limit, Context);
+      if NativeUInt(MappingEnd - Word) > MostVariables then
+        MappingEnd := Word + MostVariables;
+      MarkWords(Word, MappingEnd, Context);
     end;
     Inc(Address);
   end;

@@ -38,6 +38,8 @@ function OsFindRegion(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
 /// that cannot be read. From glibc 2.42 on, stacks of several threads may be one mapping, with a
 /// marked page before each. False, and Limit is Sp, where nothing is mapped.
 function OsFindStack(Sp: NativeUInt; out First, Limit: NativeUInt): Boolean;
+/// Returns the end of the stack that holds Sp, in a mapping that ends at Limit.
+function OsStackEnd(Sp, Limit: NativeUInt): NativeUInt;
 /// Calls Visitor for each mapping of the process, in the order of address.
 procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
 /// Moves First on to the next word, of any alignment, in pages that the process has ever touched;
@@ -80,12 +82,34 @@ uses
   {$I LaneMM.OsProcess.Linux.inc}
 {$endif}
 
-function OsFindStack(Sp: NativeUInt; out First, Limit: NativeUInt): Boolean;
+function OsStackEnd(Sp, Limit: NativeUInt): NativeUInt;
 const
   MostStep = NativeUInt(1) shl 20;
 var
-  Mapping: TOsMapping;
   Step: NativeUInt;
+begin
+  Result := Sp and not NativeUInt(OsGranule - 1);
+  Step := OsGranule;
+  while (Result < Limit) and (Step >= OsGranule) do
+  begin
+    if Step > NativeUInt(Limit - Result) then
+      Step := Limit - Result;
+    if not OsCanRead(Pointer(Result), Step) then
+      Step := Step div 2 and not NativeUInt(OsGranule - 1)
+    else
+    begin
+      Inc(Result, Step);
+      if Step < MostStep then
+        Inc(Step, Step);
+    end;
+  end;
+  if Result <= Sp then
+    Result := Limit; // the system does not say: the page of Sp is one of them
+end;
+
+function OsFindStack(Sp: NativeUInt; out First, Limit: NativeUInt): Boolean;
+var
+  Mapping: TOsMapping;
 begin
   First := Sp;
   Limit := Sp;
@@ -93,23 +117,7 @@ begin
   if not Result then
     Exit;
   First := Mapping.First;
-  Limit := Sp and not NativeUInt(OsGranule - 1);
-  Step := OsGranule;
-  while (Limit < Mapping.Limit) and (Step >= OsGranule) do
-  begin
-    if Step > NativeUInt(Mapping.Limit - Limit) then
-      Step := Mapping.Limit - Limit;
-    if not OsCanRead(Pointer(Limit), Step) then
-      Step := Step div 2 and not NativeUInt(OsGranule - 1)
-    else
-    begin
-      Inc(Limit, Step);
-      if Step < MostStep then
-        Inc(Step, Step);
-    end;
-  end;
-  if Limit <= Sp then
-    Limit := Mapping.Limit; // the system does not say: the page of Sp is one of them
+  Limit := OsStackEnd(Sp, Mapping.Limit);
 end;
 
 // Returns whether all words can be read that begin from First on and before Limit.

@@ -22,6 +22,9 @@ procedure PauseOthers;
 /// Calls Visitor for the used part of the stack of each paused thread; Windows: also for its
 /// registers and its variables.
 procedure PauseVisitStacks(Visitor: TStackVisitor; Context: Pointer);
+/// Finds the end of the mapping that holds Address, in a call of Visitor. False unless it can be
+/// written and has no name.
+function PauseFindNameless(Address: NativeUInt; out Limit: NativeUInt): Boolean;
 /// Resumes the paused threads.
 procedure PauseEnd;
 /// Finds the stack that holds Sp: its block, where a coroutine has one for its stack, else as
@@ -48,6 +51,7 @@ type
     Stacks: Pointer;      //< const   their stack pointers; written before the first signal.
                           //  Windows: the paused threads, owner
     Cookie: NativeUInt;   //< owner   Windows: of the lock of the system's loader
+    Mappings: Pointer;    //< owner   Linux: the mappings, while stacks are visited; nil: not known
   end;
 
 var
@@ -97,6 +101,19 @@ var
   First: NativeUInt;
 begin
   PauseFindStack(Sp, First, Result);
+end;
+
+function IsNameless(const Mapping: TOsMapping): Boolean;
+begin
+  Result := Mapping.IsWritable and not Mapping.IsFile and (Mapping.Path[0] = #0);
+end;
+
+function FindNameless(Address: NativeUInt; out Limit: NativeUInt): Boolean;
+var
+  Mapping: TOsMapping;
+begin
+  Result := OsFindRegion(Address, Mapping) and IsNameless(Mapping);
+  Limit := Mapping.Limit;
 end;
 
 {$ifdef MSWINDOWS}

@@ -22,6 +22,7 @@ type
   published
     procedure StackOfAnotherThreadIsVisited;
     procedure EachPauseVisitsIt;
+    procedure MappingsAreReadOnceForAllStacks;
     procedure SignalThatTheProgramHandlesSinceIsLeftToIt;
     procedure ProgramThatHasResetItsHandlersIsPaused;
     procedure StackEndsBeforeAPageThatCannotBeRead;
@@ -105,6 +106,59 @@ var
 begin
   for Turn := 1 to 20 do
     ExpectItsStack;
+end;
+
+type
+  TSecondSearch = record
+    Mapping: NativeUInt;
+    Stacks, Ends, Mappings: Integer;
+  end;
+
+procedure LimitFiles(Current: rlim_t);
+var
+  Files: TRLimit;
+begin
+  FpGetRLimit(RLIMIT_NOFILE, @Files);
+  Files.rlim_cur := Current;
+  FpSetRLimit(RLIMIT_NOFILE, @Files);
+end;
+
+// No file can be opened from the first stack on.
+procedure SeeStackWithoutFiles(First, Limit: NativeUInt; Context: Pointer);
+var
+  Search: ^TSecondSearch;
+  MappingEnd: NativeUInt;
+begin
+  LimitFiles(0);
+  Search := Context;
+  Inc(Search^.Stacks);
+  Inc(Search^.Ends, Ord(First < Limit));
+  if PauseFindNameless(Search^.Mapping, MappingEnd) and (MappingEnd > Search^.Mapping)
+    and not PauseFindNameless(NativeUInt(@LimitFiles), MappingEnd) then
+    Inc(Search^.Mappings);
+end;
+
+// Else the time of a search grows with the square of the threads: each has mappings of its own.
+procedure TPauseTests.MappingsAreReadOnceForAllStacks;
+var
+  Second: TWorker;
+  Files: TRLimit;
+  Search: TSecondSearch;
+begin
+  Second := StartIdleThread(NoteStack);
+  Search := Default(TSecondSearch);
+  Search.Mapping := NativeUInt(OsReserve(OsGranule));
+  AssertTrue('memory', OsCommit(Pointer(Search.Mapping), OsGranule));
+  FpGetRLimit(RLIMIT_NOFILE, @Files);
+  PauseOthers;
+  PauseVisitStacks(SeeStackWithoutFiles, @Search);
+  LimitFiles(Files.rlim_cur);
+  PauseEnd;
+  OsRelease(Pointer(Search.Mapping), OsGranule);
+  EndThread(Second);
+  AssertTrue('stacks', Search.Stacks >= 2);
+  Same(Search.Stacks, Search.Ends, 'stacks with an end');
+  Same(Search.Stacks, Search.Mappings, 'mappings found');
 end;
 
 procedure Handle(Signal: LongInt); cdecl;
