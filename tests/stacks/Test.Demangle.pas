@@ -13,6 +13,7 @@ type
   published
     procedure NamesReadAsTheProgramWritesThem;
     procedure LongNamesOfTheStandardLibraryAreRead;
+    procedure NamesOfHundredsOfPartsAreRead;
     procedure OtherNamesStayAsTheyAre;
     procedure NoPartOfANameIsRead;
     procedure NamesNestedTooDeepStayAsTheyAre;
@@ -114,6 +115,25 @@ begin
   AssertEquals(Tree + '::_M_emplace_hint_unique<' + Place + ', std::tuple<' + Text
     + '&&>, std::tuple<> >(std::_Rb_tree_const_iterator<' + Pair + ' >, ' + Place + ', std::tuple<'
     + Text + '&&>&&, std::tuple<>&&)', Demangled(Name));
+end;
+
+// As templates that are built of others have them. The last part is referred to again.
+procedure TDemangleTests.NamesOfHundredsOfPartsAreRead;
+const
+  Count = 900;
+  Last = 'SO0_'; // the parts are numbered from S_, then S0_ on, in base 36
+var
+  Name, Text: string;
+  Index: Integer;
+begin
+  Name := '_Z1f';
+  Text := 'f(';
+  for Index := 1 to Count do
+  begin
+    Name := Name + Format('4T%.3d', [Index]);
+    Text := Text + Format('T%.3d, ', [Index]);
+  end;
+  AssertEquals(Text + Format('T%.3d)', [24 * 36 + 2]), Demangled(Name + Last));
 end;
 
 procedure TDemangleTests.OtherNamesStayAsTheyAre;
