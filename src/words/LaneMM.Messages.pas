@@ -78,9 +78,10 @@ type
     Known: set of TField;                     //< fields that have a value
     Values: TText;                            //< all values, one after the other, #0 before each
     First: array[TField] of NativeUInt;       //< offset of the value in Values
+    Few: array[0..1023] of AnsiChar;          //< holds Values where there is no memory for them
   end;
 
-/// Makes an empty set of values. The caller owns it until FieldsClose.
+/// Makes an empty set of values, which stays where it is. The caller owns it until FieldsClose.
 procedure FieldsOpen(out Fields: TFields);
 /// Frees the values.
 procedure FieldsClose(var Fields: TFields);
@@ -277,12 +278,14 @@ const
 procedure FieldsOpen(out Fields: TFields);
 begin
   Fields := Default(TFields);
-  TextOpen(Fields.Values, FieldLimit);
+  if not TextOpen(Fields.Values, FieldLimit) then
+    TextOpenAt(Fields.Values, @Fields.Few, SizeOf(Fields.Few));
 end;
 
 procedure FieldsClose(var Fields: TFields);
 begin
-  TextClose(Fields.Values);
+  if Fields.Values.Start <> @Fields.Few then
+    TextClose(Fields.Values);
 end;
 
 procedure FieldStart(var Fields: TFields; Field: TField);

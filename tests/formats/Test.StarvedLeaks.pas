@@ -13,6 +13,7 @@ type
   TStarvedLeaksTests = class(TProgramTest)
   published
     procedure WhatARunningThreadHoldsIsNoLeakWithLittleMemory;
+    procedure ReportWithLittleMemoryIsWhole;
   end;
 
 implementation
@@ -36,6 +37,29 @@ begin
   until (Pos(Unknown, Program_.Errors) > 0) or (Spare < 0);
   Has(Unknown, Program_.Errors);
   AtMost(16000 - 2 * Step, Spare, 'it was enough at first');
+end;
+
+// The text of a report takes what there is, and its numbers find nothing more.
+procedure TStarvedLeaksTests.ReportWithLittleMemoryIsWhole;
+const
+  Most = 400; // KB
+  Step = 8;   // less than a text needs
+var
+  Spare, Count: Integer;
+begin
+  Spare := 0;
+  Count := 0;
+  repeat
+    Program_.Run('leaks', ['end', IntToStr(Spare)]);
+    if Pos('Memory leaks are unknown: ', Program_.Errors) > 0 then
+    begin
+      Inc(Count);
+      AssertEquals(Program_.Errors, 0, Pos('process ,', Program_.Errors));
+      Has('Memory leaks are unknown: 200,', Program_.Errors);
+    end;
+    Inc(Spare, Step);
+  until Spare > Most;
+  AtLeast(1, Count, 'there was a report');
 end;
 
 initialization
