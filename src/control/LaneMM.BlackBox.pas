@@ -30,8 +30,8 @@ implementation
 
 uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsProcess,
-  LaneMM.OsFiles, LaneMM.Stats, LaneMM.Text, LaneMM.ReportState, LaneMM.SettingsState,
-  LaneMM.ObserveState, LaneMM.BoxFormat, LaneMM.OsGroup, LaneMM.BoxState;
+  LaneMM.OsFiles, LaneMM.Stats, LaneMM.Text, LaneMM.ReportState, LaneMM.LogFile,
+  LaneMM.SettingsState, LaneMM.ObserveState, LaneMM.BoxFormat, LaneMM.OsGroup, LaneMM.BoxState;
 
 const
   // A new peak is written when it is one part in this many above the last one.
@@ -162,18 +162,21 @@ end;
 // it names or that of the logs; then the number of the process.
 function SetPath(var Box: TBlackBox): Boolean;
 var
-  Path, Program_: TText;
+  Path, Ending: TText;
   Characters, Folder: TPath;
+  Suffix: ShortString;
   Named: PAnsiChar;
 begin
+  Result := OsProgramName(@Characters, SizeOf(Characters)) > 0;
+  if not Result then
+    Exit;
   TextOpenAt(Path, @Box.Path, SizeOf(Box.Path));
-  TextOpenAt(Program_, @Characters, SizeOf(Characters));
-  Program_.Length := OsProgramName(@Characters, SizeOf(Characters));
+  TextOpenAt(Ending, @Suffix[1], High(Suffix));
+  TextAddForm(Ending, '.%u.lanebox', Box.ProcessId);
+  Suffix[0] := AnsiChar(Ending.Length);
   Named := @Settings.BoxPath;
   if Named^ = #0 then
-    Named := @Settings.LogPath;
-  if Named^ = #0 then
-    Named := @Characters;
+    Exit(LogFileNewPath(Suffix, Path) and not Path.IsCut);
   TextAddFolder(Path, Named);
   TextAddChars(Path, Named);
   if (OsFolderPath(Named, @Folder, SizeOf(Folder)) > 0)
@@ -181,8 +184,8 @@ begin
     TextAdd(Path, '/');
   if (Path.Length > 0) and (Path.Start[Path.Length - 1] in OsSeparators) then
     TextAddChars(Path, TextFileName(@Characters));
-  TextAddForm(Path, '.%u.lanebox', Box.ProcessId);
-  Result := (Program_.Length > 0) and not Path.IsCut;
+  TextAdd(Path, Suffix);
+  Result := not Path.IsCut;
 end;
 
 // Makes the file, of zeros: the system has then given it its space.

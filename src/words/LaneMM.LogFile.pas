@@ -33,7 +33,10 @@ function LogFileSuffix(Name: PAnsiChar; Number: NativeUInt; Extension: PAnsiChar
 /// Stores in Path, ended by #0, the path of the file that LogFileAppend tries first now. Returns
 /// False when there is none left.
 function LogFilePath(const Suffix: ShortString; var Path: TText): Boolean;
-/// Deletes that file. Returns False when it does not exist, is no regular file of this user or does
+/// Stores in Path, ended by #0, the path of the file that LogFileCreate tries first. Returns False
+/// when there is none.
+function LogFileNewPath(const Suffix: ShortString; var Path: TText): Boolean;
+/// Deletes the file of LogFilePath. Returns False when it does not exist, is no regular file of this user or does
 /// not begin with a report of LaneMM, or the system refuses.
 function LogFileDelete(const Suffix: ShortString): Boolean;
 /// Lets logs go again to what the setting names, although writing there failed, and a line say
@@ -130,11 +133,12 @@ begin
   Result := (Path.Length >= Length(Start)) and TextBegins(Path.Start, Start);
 end;
 
-// Returns whether a path, absolute and without links, lies in a folder that belongs to the system.
+// Returns whether a path, absolute and without links, lies in a folder that belongs to the system,
+// or beside a program of memfd_create, which the kernel shows so and which lies in no folder.
 function IsOfSystem(const Path: TText): Boolean;
 const
-  Folders: array[0..11] of ShortString = ('/usr/', '/bin/', '/sbin/', '/lib/', '/lib32/', '/lib64/',
-    '/libx32/', '/etc/', '/dev/', '/proc/', '/sys/', '/boot/');
+  Folders: array[0..12] of ShortString = ('/usr/', '/bin/', '/sbin/', '/lib/', '/lib32/', '/lib64/',
+    '/libx32/', '/etc/', '/dev/', '/proc/', '/sys/', '/boot/', '/memfd:');
   ForAll: ShortString = '/dev/shm/'; // a folder for temporary files of any user
 var
   Index: Cardinal;
@@ -422,6 +426,17 @@ begin
   StartSearch(Search, Suffix, Path);
   Search.WantsPath := True;
   Result := WriteAnywhere(Search, LoadAcquire(Report.LogState));
+  Path := Search.Path;
+end;
+
+function LogFileNewPath(const Suffix: ShortString; var Path: TText): Boolean;
+var
+  Search: TSearch;
+begin
+  StartSearch(Search, Suffix, Path);
+  Search.WantsPath := True;
+  Search.Open := OsFileCreate;
+  Result := WriteAnywhere(Search, 0);
   Path := Search.Path;
 end;
 

@@ -134,6 +134,32 @@ spares_folders_of_system() {
     && grep -q "bin/${name}_.* is in a folder of the system; written to " err
 }
 
+# A box of exit code 3 stays.
+boxes_spare_folders_of_system() {
+  rm -rf logs
+  mkdir logs
+  code=0
+  (cd logs && LANEMM=blackbox LD_PRELOAD=$library "$(realpath /usr/bin/python3)" -c 'raise SystemExit(3)') \
+    > out 2> err || code=$?
+  stray=$(find /usr/bin/ /bin/ -name '*.lanebox')
+  rm -f $stray
+  [ $code -eq 3 ] && [ -z "$stray" ] && [ -n "$(ls logs/*.lanebox)" ]
+}
+
+# The program is a file of memfd_create, which the kernel shows in the root folder.
+spares_the_root_folder() {
+  rm -rf logs
+  mkdir logs
+  (cd logs && /usr/bin/python3 -c '
+import os, sys
+program = os.memfd_create("in memory")
+os.write(program, open("../watched", "rb").read())
+os.execve(program, ["watched"], {"LANEMM": "growth", "LD_PRELOAD": sys.argv[1]})' "$library") > out 2> err
+  stray=$(find / -maxdepth 1 -name 'memfd:*')
+  rm -f /memfd:*
+  [ -z "$stray" ] && [ -s "logs/memfd:in memory_MemoryManager_EventLog.txt" ]
+}
+
 says_off() {
   watch off && [ "$(cat out)" = done ] && [ "$(cat err)" = \
     'LaneMM: `off` has no effect in the C library; run the program without the library' ]
@@ -611,6 +637,8 @@ for words in unknown help off profile; do
 done
 if [ -x /usr/bin/python3 ]; then
   promise 'a program of the system is logged in the current folder' spares_folders_of_system
+  promise 'and so is its black box' boxes_spare_folders_of_system
+  promise 'and a program that lies in no folder' spares_the_root_folder
   promise 'python3 is profiled through all its modules' profiles_python
 else
   skip python3 'it is not installed'
