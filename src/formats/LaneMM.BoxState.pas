@@ -151,10 +151,12 @@ end;
 
 // Returns the module whose code has the address; MostBoxModules: none.
 function ModuleOf(const State: TBoxState; Address: NativeUInt): NativeUInt;
+var
+  Index: NativeInt;
 begin
-  for Result := 0 to NativeInt(State.ModuleCount) - 1 do
-    if (Address >= State.Modules[Result].First) and (Address < State.Modules[Result].Limit) then
-      Exit;
+  for Index := 0 to NativeInt(State.ModuleCount) - 1 do
+    if (Address >= State.Modules[Index].First) and (Address < State.Modules[Index].Limit) then
+      Exit(Index);
   Result := MostBoxModules;
 end;
 

@@ -36,8 +36,8 @@ function LogFilePath(const Suffix: ShortString; var Path: TText): Boolean;
 /// Stores in Path, ended by #0, the path of the file that LogFileCreate tries first. Returns False
 /// when there is none.
 function LogFileNewPath(const Suffix: ShortString; var Path: TText): Boolean;
-/// Deletes the file of LogFilePath. Returns False when it does not exist, is no regular file of this user or does
-/// not begin with a report of LaneMM, or the system refuses.
+/// Deletes the file of LogFilePath. Returns False when it does not exist, is no regular file of
+/// this user or does not begin with a report of LaneMM, or the system refuses.
 function LogFileDelete(const Suffix: ShortString): Boolean;
 /// Lets logs go again to what the setting names, although writing there failed, and a line say
 /// where files are: the setting was given anew.

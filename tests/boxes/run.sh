@@ -268,9 +268,10 @@ promise 'the box of a shell that became another program says so' becomes_another
 if unshare -p -f true 2> /dev/null; then
   runs_in_container() {
     mkdir -p "$out/inside"
+    rm -f "$out/ready"
     LANEMM=blackbox=$out/inside/ unshare -p -f --kill-child "$out/Boxed" 500 1 > "$out/ready" 2> "$out/err" &
     process=$!
-    until grep -q ready "$out/ready" || ! kill -0 $process 2> /dev/null; do sleep 0.01; done
+    until grep -q ready "$out/ready" 2> /dev/null || ! kill -0 $process 2> /dev/null; do sleep 0.01; done
     "$lanemm" blackbox "$out/inside/Boxed.1.lanebox" > "$out/report"
     kill_it
     while pgrep -f "^$out/Boxed 500 1" > /dev/null; do sleep 0.01; done
@@ -281,6 +282,24 @@ if unshare -p -f true 2> /dev/null; then
   promise 'a program in a container is said to run, and then to have been killed' runs_in_container
 else
   skip 'a program in a container' 'this machine lets none be made'
+fi
+
+# No module of it is known there.
+if unshare -m umount -l /proc 2> /dev/null; then
+  runs_without_proc() {
+    rm -f "$out/ready"
+    # shellcheck disable=SC2016 # the inner shell expands
+    LANEMM=blackbox=$out/box/ unshare -m sh -c 'umount -l /proc && exec "$0" 500 1' "$out/Boxed" \
+      > "$out/ready" 2> "$out/err" &
+    process=$!
+    until grep -q ready "$out/ready" 2> /dev/null || ! kill -0 $process 2> /dev/null; do sleep 0.01; done
+    kill_it
+    cat "$out/err"
+    says "$(box)" '^Killed at .*, allocated by '
+  }
+  boxed 'so has a program without /proc' runs_without_proc
+else
+  skip 'a program without /proc' 'this machine lets none be made'
 fi
 
 # A byte that changed in each half, and files of others.
