@@ -37,6 +37,9 @@ procedure ForeignInvalid(P: Pointer; Call: TInvalidCall);
 procedure ForeignWatch;
 /// Returns whether there was such a line.
 function ForeignIsSaid: Boolean;
+/// Calls Free, a routine of libc's that frees what libc and the dynamic linker keep. That may be memory
+/// that the linker had before there was a malloc, which is left alone.
+procedure ForeignAllow(Free: TProcedure);
 
 implementation
 
@@ -294,6 +297,16 @@ end;
 
 // ---------------------------------------------------------------------------- the manager
 
+var
+  IsAllowed: Boolean; // owner   within ForeignAllow, when no other thread is left
+
+procedure ForeignAllow(Free: TProcedure);
+begin
+  IsAllowed := True;
+  Free;
+  IsAllowed := False;
+end;
+
 function ForeignFree(P: Pointer): TSize;
 begin
   Result := 0;
@@ -301,7 +314,7 @@ begin
     ProcessFree(P)
   else if LibcOwns(P) then
     Libc.Free(P)
-  else
+  else if not IsAllowed then
     ForeignInvalid(P, icFree);
 end;
 

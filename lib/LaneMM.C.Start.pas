@@ -93,7 +93,7 @@ function LibcFlush(Stream: Pointer): LongInt; cdecl; external name 'fflush';
 procedure LibcEnd(Status: LongInt); cdecl; external name '_exit';
 
 // Frees the memory that libc caches, such as the stacks of ended threads.
-procedure LibcFreeAll; cdecl; weakexternal name '__libc_freeres';
+procedure LibcFreeAll; weakexternal name '__libc_freeres';
 
 // Counts the threads but for LaneMM's own, which use nothing of libc; that of LaneMM.C.Background has
 // ended.
@@ -112,7 +112,7 @@ begin
   ThreadCount := 0;
   OsVisitThreads(CountThread, @ThreadCount);
   if (ThreadCount = 1) and (@LibcFreeAll <> nil) then
-    LibcFreeAll;
+    ForeignAllow(@LibcFreeAll);
 end;
 
 var
@@ -174,6 +174,9 @@ begin
   WatchConfine;
   if Settings.Values[opOff] <> 0 then
     SayOffMeansNothing;
+  if SettingsAreChanged and ForeignIsForProcess then
+    ReportSayLine('this program has another malloc, maybe of its own; the settings apply only to calls'
+      + ' that come to LaneMM');
   if Settings.Values[opHelp] <> 0 then
     SettingsHelp;
   FramesStart;

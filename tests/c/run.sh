@@ -89,7 +89,7 @@ build() {
   for program in status pressure regions checkpoints counts extended interrupted; do
     compile_linked "$program" "$program.c"
   done
-  for library in plugin keyed clock begins hooks; do
+  for library in plugin keyed clock begins hooks audit; do
     compile "$library.so" "$library.c" -fPIC -shared
   done
   # Not position-independent: their addresses of malloc are those of stubs.
@@ -285,6 +285,27 @@ run_sanitized() {
   fi
 }
 
+# A program with an audit library, for which the dynamic linker takes memory before there is a malloc: libc frees
+# it with its caches.
+run_audited() {
+  for settings in leaks leaks,debug leaks,hard; do
+    run functions "audited-$settings" env "LD_AUDIT=$root/$out/audit.so" "$preload" \
+      "LANEMM=$settings,quiet,event=leaks:off" "$out/functions"
+  done
+}
+
+# A program with a malloc of its own: a line says that settings do not apply to it.
+run_own() {
+  # shellcheck disable=SC2016 # the inner shell expands
+  run own said sh -c 'said="LaneMM: this program has another malloc"
+    LD_PRELOAD=$0 LANEMM=leaks "$1" 2>&1 > "$1.out" | grep -q "^$said" \
+      && ! LD_PRELOAD=$0 "$1" 2>&1 > "$1.out" | grep -q LaneMM && tail -n 1 "$1.out"' \
+    "$lib/liblanemm.so" "$out/own"
+  # shellcheck disable=SC2016
+  run functions unsaid sh -c 'LD_PRELOAD=$0 LANEMM=leaks "$1" 2>&1 > "$1.out" | grep "another malloc" \
+    || tail -n 1 "$1.out"' "$lib/liblanemm.so" "$out/functions"
+}
+
 # Leaks of a program that ends in a coroutine.
 run_coroutine() {
   for mode in main thread lose; do
@@ -419,6 +440,8 @@ run_coroutine
 run_without_proc
 run_guarded
 run_sanitized
+run_audited
+run_own
 run symbols release sh tests/c/symbols.sh "$lib"
 run replaced debug env "$preload" LANEMM=debug,mixes,event=all:halt=99 \
   "$out/replaced"
