@@ -52,10 +52,11 @@ procedure OsFileClose(Handle: TOsFile);
 /// Reads up to Size bytes, any number; returns the number read, 0 at the end, negative on error.
 function OsFileRead(Handle: TOsFile; Buffer: Pointer; Size: NativeUInt): NativeInt;
 /// Writes all Size bytes, any number. False on error; an error raises no signal. A pipe or a
-/// terminal that takes nothing for a second is an error when one of the routines above opened it.
+/// terminal that takes nothing for a second is an error when one of the routines above opened it,
+/// and so is stderr when the program has closed it and its number is that of a file of its own.
 function OsFileWrite(Handle: TOsFile; Buffer: Pointer; Size: NativeUInt): Boolean;
 /// Opens the null device as stderr if stderr is closed: else the next file that the program opens
-/// would have its number, and receive the reports.
+/// would have its number, and receive the reports. Remembers which file stderr is.
 procedure OsKeepStandardError;
 /// Maps a file for reading until OsFileUnmap. Nil when it is empty or cannot be opened.
 function OsFileMap(Path: PAnsiChar; out Size: NativeUInt): PByte;

@@ -1,7 +1,8 @@
 /// Overruns a block that is never freed, frees another one twice, and ends as its argument says:
 /// `halt` with exit code 3, an unhandled `exception`, `fault`, `leaf`, which faults in a routine without a
 /// frame where a program for x86_64 can, and has lost blocks, `kill`, otherwise normally;
-/// `file` frees twice once more while it writes a file, whose path is its second argument.
+/// `file` frees twice once more while it writes a file, whose path is its second argument; `taken`
+/// closes stderr before it opens that file.
 program DamagedEnd;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -76,7 +77,14 @@ begin
   else if How = 'leaf' then
     LoseAndFault
   else if How = 'file' then
+    FreeTwiceBesideFile(ParamStr(2))
+  else if How = 'taken' then
+  begin
+    {$ifdef LINUX}
+    FpClose(2);
+    {$endif}
     FreeTwiceBesideFile(ParamStr(2));
+  end;
   if How = 'kill' then
     {$ifdef LINUX} FpKill(FpGetPid, SIGKILL); {$else} TerminateProcess(GetCurrentProcess, 1); {$endif}
 end;
