@@ -1,5 +1,5 @@
 /// The roots of the leak search in a C program: the data of all modules, the thread-local variables
-/// of all threads, and the stack of the calling thread. Blocks reachable from them are not leaks.
+/// of all threads, and the stacks of the calling thread. Blocks reachable from them are not leaks.
 //
 // Owns:       Leaks.VisitRoots.
 // Invariants: the data of this library are left out: every block is reachable from them. In a
@@ -261,6 +261,20 @@ begin
   Visit(Roots, NativeUInt(Touched), Place - NativeUInt(Touched));
 end;
 
+// Visits the address of the alternate signal stack: often the system alone has it. Those of other
+// threads lie in the frames of the signal that stops them.
+procedure VisitSignalStack(Roots: PRoots);
+const
+  NrSignalStack = 131;
+var
+  Stack: record
+    First, Flags, Size: NativeUInt;
+  end;
+begin
+  if SystemCall(NrSignalStack, 0, NativeUInt(@Stack), 0, 0, 0, 0) = 0 then
+    Visit(Roots, NativeUInt(@Stack), SizeOf(Stack.First));
+end;
+
 procedure VisitRoots(Visitor: TRangeCall; Context: Pointer; Frame: NativeUInt);
 var
   Roots: TRoots;
@@ -280,6 +294,7 @@ begin
   else
     VisitRing(@Roots);
   VisitStack(@Roots, Frame);
+  VisitSignalStack(@Roots);
 end;
 
 procedure RootsStart;

@@ -3,7 +3,7 @@
  *
  *   watched [configure | signal N | wait | damage | before | aligned | below | beyond | stale | zeroed |
  *           filled | twice | lose | counted | realigned | handler | bare FOLDER |
- *           protected | threads | marked | fork | child HOW]
+ *           protected | threads | marked | alternate | fork | child HOW]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
  * wait: waits to be ended. damage: writes behind a block. before: writes 32 bytes before one.
@@ -18,7 +18,8 @@
  * the first instruction of a routine raises. bare: loses a list in a root without /proc. protected: keeps
  * two blocks with a page that it has protected, and those that the page behind leads to. threads: ends while threads run that no
  * signal reaches, and others have ended. marked: ends while threads run whose stacks are one mapping, with a
- * page between that cannot be read, as those of glibc 2.42 are. fork: a child lets blocks grow in a routine
+ * page between that cannot be read, as those of glibc 2.42 are. alternate: the system alone has the address of
+ * the stack for signals. fork: a child lets blocks grow in a routine
  * of its own. child: loses a list, starts a child, by `fork` one that ends at once, by `free` one that
  * frees blocks of its own, by `lose` one that loses some, by `_exit`, `exec`, `vfork`, `spawn` and
  * `system` one that does not end as programs do, and ends without a report. */
@@ -218,6 +219,15 @@ static void keep_protected(void) {
     if (mprotect(guarded[i], PAGE, PROT_NONE) != 0)
       exit(10);
   }
+}
+
+/* Its only address in the program is overwritten. */
+__attribute__((noinline)) static void set_signal_stack(void) {
+  stack_t stack = {.ss_sp = malloc(1 << 16), .ss_size = 1 << 16};
+  if (sigaltstack(&stack, NULL) != 0)
+    exit(11);
+  memset(&stack, 0, sizeof stack);
+  __asm__ volatile("" : : "r"(&stack) : "memory");
 }
 
 static int is_ready[2];
@@ -439,6 +449,8 @@ int main(int count, char **arguments) {
     keep_protected();
   if (strcmp(mode, "threads") == 0)
     leave_threads();
+  if (strcmp(mode, "alternate") == 0)
+    set_signal_stack();
   if (strcmp(mode, "marked") == 0)
     leave_threads_between_marks();
   for (int i = 0; strcmp(mode, "fill") == 0 && i < 2; i++)

@@ -622,6 +622,7 @@ promise 'leaks says in one line that nothing is lost, with quiet nothing' finds_
 ! kernel_can protected \
   || promise 'leaks reads no page of a block that the program has protected' reads_no_protected_page
 promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads ''
+promise 'and a stack for signals, which the system holds' finds_no_leaks_of_threads '' alternate
 promise 'also with the stacks of debug mode' finds_no_leaks_of_threads ,debug
 ! kernel_can marked \
   || promise 'also where marked pages lie between the stacks of threads' finds_no_leaks_of_threads '' marked
