@@ -266,6 +266,17 @@ begin
   Mapping := Before;
 end;
 
+// Returns whether a file that was opened for its names is mapped there: it lies where a module lay
+// that was unloaded.
+function IsImage(const Elf: TElf; const Mapping: TOsMapping): Boolean;
+var
+  Index: NativeInt;
+begin
+  Result := False;
+  for Index := 0 to NativeInt(Elf.Count) - 1 do
+    Result := Result or (NativeUInt(Elf.Files[Index].Image) = Mapping.First);
+end;
+
 function ElfResolve(var Elf: TElf; var Symbols: TSymbols): Boolean;
 var
   Index: NativeInt;
@@ -274,7 +285,7 @@ begin
   Result := False;
   Index := 0;
   while (Index < Symbols.Count) and (Symbols.Items[Index].Address < FirstInlined - 1) do
-    if not ElfFindModule(Symbols.Items[Index].Address, Mapping) then
+    if not ElfFindModule(Symbols.Items[Index].Address, Mapping) or IsImage(Elf, Mapping) then
       Inc(Index)
     else if ElfResolveIn(Elf, Symbols, Index, Mapping) then
       Result := True;

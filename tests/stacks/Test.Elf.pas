@@ -36,6 +36,7 @@ type
   published
     procedure RoutineHasItsName;
     procedure RoutinesOfManyFilesHaveTheirNames;
+    procedure FileThatIsReadForItsNamesIsNoModule;
     procedure SegmentsInOnePageAreToldApartByTheirRights;
     procedure SegmentsPastTheEndOfTheFileAreNotRead;
     procedure SectionsPastTheEndOfTheFileAreNotRead;
@@ -283,6 +284,22 @@ begin
     ElfResolveIn(Elf, Symbols, Index, Mapping);
     AssertEquals(Format('file %d', [Turn]), 'ROUTINE', Routine);
   end;
+end;
+
+// It may lie where a module was that has been unloaded.
+procedure TElfTests.FileThatIsReadForItsNamesIsNoModule;
+var
+  Inside: TSymbols;
+begin
+  SetWhole;
+  Resolve;
+  SymbolsOpen(Inside, 1);
+  SymbolsAdd(Inside, NativeUInt(Elf.Files[0].Image) + RoutineOffset + 1);
+  SymbolsSort(Inside);
+  ElfResolve(Elf, Inside);
+  AssertTrue('no module', Inside.Items[0].Module = nil);
+  AssertTrue('no name', Inside.Items[0].Routine = nil);
+  SymbolsClose(Inside);
 end;
 
 // As lld lays out small files: the next segment begins in the same page of the file, at an address in
