@@ -90,7 +90,7 @@ procedure RetainersSeeNode(const Snapshot: TSnapshot; Index: Cardinal; See: TSee
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess, LaneMM.Contents, LaneMM.RetainedSizes;
+  LaneMM.Bits, LaneMM.Os, LaneMM.OsProcess, LaneMM.RetainedSizes;
 
 const
   PathSlots = PathLimit * 2;
@@ -503,15 +503,28 @@ begin
   end;
 end;
 
-// Returns the nearest object from Index up its cycle; Index when there is none.
-function ObjectAbove(const Snapshot: TSnapshot; Index: Cardinal): Cardinal;
+// Returns a number that objects of one class, or data of one size, have; objects mostly the higher.
+function RankOf(const Snapshot: TSnapshot; Index: Cardinal): NativeUInt;
+begin
+  Result := Snapshot.Groups[Snapshot.Nodes[Index].Group].ClassId;
+  if Result = 0 then
+    Result := Snapshot.Nodes[Index].Size;
+end;
+
+// Returns where the cycle of Index is entered: cycles of the same classes at the same class,
+// wherever their blocks lie.
+function EntryOf(const Snapshot: TSnapshot; Index: Cardinal): Cardinal;
+var
+  Node: Cardinal;
 begin
   Result := Index;
-  repeat
-    if Snapshot.Groups[Snapshot.Nodes[Result].Group].Kind = coObject then
-      Exit;
-    Result := Snapshot.Nodes[Result].Retainer;
-  until Result = Index;
+  Node := Snapshot.Nodes[Index].Retainer;
+  while Node <> Index do
+  begin
+    if RankOf(Snapshot, Node) > RankOf(Snapshot, Result) then
+      Result := Node;
+    Node := Snapshot.Nodes[Node].Retainer;
+  end;
 end;
 
 // Enters the cycle at Entry.
@@ -544,7 +557,7 @@ begin
     if Entry = NoNode then
       Reach(Search, Index)
     else
-      ReachCycle(Search, ObjectAbove(Search.Snapshot^, Entry));
+      ReachCycle(Search, EntryOf(Search.Snapshot^, Entry));
     Spread(Search, First);
   end;
 end;

@@ -328,8 +328,11 @@ var
 begin
   for Index := 1 to 3 do
   begin
-    Parent := TParent.Create;
+    if Odd(Index) then
+      Parent := TParent.Create;
     Child := TChild.Create;
+    if not Odd(Index) then
+      Parent := TParent.Create;
     Parent.SetPeer(Child);
     Child.SetPeer(Parent);
   end;
