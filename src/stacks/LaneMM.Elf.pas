@@ -30,6 +30,7 @@ type
     Paths: TText;             //< their paths, each ended by #0
     Folder: ShortString;      //< where packages put debug information
     HasUnknownLines: Boolean; //< a file has line numbers that cannot be read
+    IsOwn: Boolean;           //< the mappings are those of this process
   end;
 
 /// Makes an empty set. The caller owns it until ElfClose.
@@ -241,6 +242,11 @@ begin
   Result := False;
   Bias := Mapping.First - Mapping.FileOffset;
   IsOpen := (Elf.Count < Elf.Limit) and ElfFileOpen(Elf.Files[Elf.Count], Mapping);
+  if IsOpen and Elf.IsOwn and not ElfFileIsLoaded(Elf.Files[Elf.Count]) then
+  begin
+    ElfFileClose(Elf.Files[Elf.Count]);
+    IsOpen := False;
+  end;
   if IsOpen then
   begin
     Bias := Elf.Files[Elf.Count].Bias;
@@ -283,6 +289,7 @@ var
   Mapping: TOsMapping;
 begin
   Result := False;
+  Elf.IsOwn := True;
   Index := 0;
   while (Index < Symbols.Count) and (Symbols.Items[Index].Address < FirstInlined - 1) do
     if not ElfFindModule(Symbols.Items[Index].Address, Mapping) or IsImage(Elf, Mapping) then

@@ -50,6 +50,9 @@ function ElfIsProgram(const Mapping: TOsMapping): Boolean;
 /// Maps the file of Mapping. Returns whether it is a readable executable file; the caller owns it
 /// then until ElfFileClose.
 function ElfFileOpen(out Elf: TElfFile; const Mapping: TOsMapping): Boolean;
+/// Returns whether the file is the one that this process has loaded: another one may have its path
+/// in the root that the process has now. True where it is not known, as of a file of Windows.
+function ElfFileIsLoaded(const Elf: TElfFile): Boolean;
 /// Unmaps it; the texts of symbols that came from it become invalid.
 procedure ElfFileClose(var Elf: TElfFile);
 /// Sets the routines, or variables, of the symbols, which are sorted, that lie in the file.
@@ -97,6 +100,8 @@ const
   RightToWrite = 2;
 
   // Fields of a section header.
+  HeadSize = 52 + 12 * Is64;
+
   SectionFlags = 8;
   SectionFileOffset = 8 + 2 * AddressSize;
   SectionSize = 8 + 3 * AddressSize;
@@ -226,7 +231,6 @@ end;
 function ElfFileOpen(out Elf: TElfFile; const Mapping: TOsMapping): Boolean;
 const
   Magic = $464C457F;
-  HeadSize = 52 + 12 * Is64;
 begin
   Elf := Default(TElfFile);
   Elf.Image := OsFileMap(@Mapping.Path, Elf.Size);
@@ -245,6 +249,31 @@ begin
   end
   else
     OsFileUnmap(Elf.Image, Elf.Size);
+end;
+
+// Tells files apart by their heads: these have the places of all tables.
+function ElfFileIsLoaded(const Elf: TElfFile): Boolean;
+var
+  Segment: PByte;
+  Head: array[0..HeadSize - 1] of Byte;
+  Index, EntrySize: Cardinal;
+  Offset: NativeUInt;
+begin
+  Result := True;
+  if Elf.IsPe then
+    Exit;
+  EntrySize := HalfAt(Elf.Image + SegmentEntryOffset);
+  Offset := WordAt(Elf.Image + SegmentTableOffset);
+  for Index := 1 to HalfAt(Elf.Image + CountsOffset) do
+  begin
+    if not Holds(Elf, Offset, SegmentHeaderSize) then
+      Exit;
+    Segment := Elf.Image + Offset;
+    if (PCardinal(Segment)^ = SegmentIsLoaded) and (WordAt(Segment + SegmentFileOffset) = 0) then
+      Exit(not OsRead(Elf.Bias + WordAt(Segment + SegmentAddress), @Head, HeadSize)
+        or (CompareByte(PByte(@Head)^, Elf.Image^, HeadSize) = 0));
+    Inc(Offset, EntrySize);
+  end;
 end;
 
 procedure ElfFileClose(var Elf: TElfFile);

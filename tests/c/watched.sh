@@ -488,6 +488,18 @@ finds_no_leaks_of_threads_elsewhere() {
     ./watched marked > out 2> err && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
 
+# After a chroot, another file has the path of the program: the same code, other tables.
+names_nothing_of_another_file() {
+  mkdir -p "root$work" root/proc
+  objcopy -R .comment watched "root$work/watched" || return 1
+  rm -rf logs
+  mkdir logs
+  # shellcheck disable=SC2016 # the inner shell expands
+  timeout -k 5 200 unshare --user --map-root-user --mount sh -c 'mount --rbind /proc root/proc || exit 9
+    LANEMM=leaks,stacks,log=logs LD_PRELOAD=$0 exec ./watched bare "$PWD/root"' "$library" > out 2> err
+  grep -q ' watched+0x' err && ! grep -q 'lose_list' err && watch leaks,stacks,log=logs lose && has ' lose_list  watched.c'
+}
+
 sets_exit_code() {
   watch leaks,leaks:exit=9,log=logs lose
   [ $? -eq 9 ] && [ "$(cat out)" = done ] && watch leaks,leaks:exit=9,log=logs
@@ -630,6 +642,11 @@ if ! unshare --user --pid --fork true 2> /dev/null; then
   skip 'leaks, /proc of another name space of processes' 'the system makes none'
 elif kernel_can marked; then
   promise 'also where /proc is that of another name space of processes' finds_no_leaks_of_threads_elsewhere
+fi
+if unshare --user --map-root-user --mount mount --rbind /proc "$work" 2> /dev/null; then
+  promise 'frames have no names of another file that has the path now' names_nothing_of_another_file
+else
+  skip 'frames after chroot' 'the system makes no name space'
 fi
 promise 'also beside the thread of timed reports' finds_no_leaks_beside_reports
 promise 'leaks:exit sets the exit code of a program with leaks' sets_exit_code
