@@ -283,19 +283,105 @@ begin
     Result := Result or (NativeUInt(Elf.Files[Index].Image) = Mapping.First);
 end;
 
-function ElfResolve(var Elf: TElf; var Symbols: TSymbols): Boolean;
+// To find a mapping takes time for all before it: a pass over them finds those of many modules.
+// These are resolved after it: the file of the mappings may be the last that can be open.
+
+type
+  PSymbols = ^TSymbols;
+  // A mapping with symbols.
+  PFound = ^TFound;
+  TFound = record
+    Mapping: TOsMapping;
+    Symbol: NativeInt; // the first of them
+  end;
+
+  PFoundTable = ^TFoundTable;
+  TFoundTable = record
+    Symbols: PSymbols;
+    Index: NativeInt;             // the first symbol after those of the mappings
+    Before: TOsMapping;           // the mapping before the next one
+    Count, Most: NativeInt;       // of Items
+    Items: array[0..0] of TFound; // Most of them
+  end;
+
+// Moves Index on to the first symbol from Address on; at most to those that are no addresses.
+procedure SkipSymbols(var Table: TFoundTable; Address: NativeUInt);
+begin
+  if Address > FirstInlined - 1 then
+    Address := FirstInlined - 1;
+  while (Table.Index < Table.Symbols^.Count)
+    and (Table.Symbols^.Items[Table.Index].Address < Address) do
+    Inc(Table.Index);
+end;
+
+// Finds the modules of symbols as ElfFindModule does.
+procedure SeeMapping(const Mapping: TOsMapping; Context: Pointer);
+var
+  Table: PFoundTable;
+  Found: PFound;
+begin
+  Table := Context;
+  if Table^.Count = Table^.Most then
+    Exit;
+  SkipSymbols(Table^, Mapping.First);
+  Found := PFound(@Table^.Items) + Table^.Count;
+  Found^.Symbol := Table^.Index;
+  SkipSymbols(Table^, Mapping.Limit);
+  if Table^.Index > Found^.Symbol then
+  begin
+    Inc(Table^.Count);
+    Found^.Mapping := Mapping;
+    if not Mapping.IsCode and (Mapping.Path[0] = #0) and Table^.Before.IsFile
+      and (Table^.Before.Limit = Mapping.First) then
+    begin
+      Found^.Mapping := Table^.Before;
+      Found^.Mapping.Limit := Mapping.Limit;
+    end;
+  end;
+  Table^.Before := Mapping;
+end;
+
+// Resolves the symbols of the next mappings; returns whether there were any.
+function ResolveNext(var Elf: TElf; var Table: TFoundTable; var HasLines: Boolean): Boolean;
 var
   Index: NativeInt;
-  Mapping: TOsMapping;
+  Found: PFound;
+begin
+  Table.Count := 0;
+  Table.Before.IsFile := False;
+  OsVisitMappings(SeeMapping, @Table);
+  for Index := 0 to Table.Count - 1 do
+  begin
+    Found := PFound(@Table.Items) + Index;
+    if not IsImage(Elf, Found^.Mapping)
+      and ElfResolveIn(Elf, Table.Symbols^, Found^.Symbol, Found^.Mapping) then
+      HasLines := True;
+  end;
+  Result := Table.Count > 0;
+end;
+
+function ElfResolve(var Elf: TElf; var Symbols: TSymbols): Boolean;
+const
+  MostFound = 256;
+  TableSize = SizeOf(TFoundTable) + MostFound * SizeOf(TFound);
+var
+  Single: TFoundTable;
+  Table: PFoundTable;
 begin
   Result := False;
   Elf.IsOwn := True;
-  Index := 0;
-  while (Index < Symbols.Count) and (Symbols.Items[Index].Address < FirstInlined - 1) do
-    if not ElfFindModule(Symbols.Items[Index].Address, Mapping) or IsImage(Elf, Mapping) then
-      Inc(Index)
-    else if ElfResolveIn(Elf, Symbols, Index, Mapping) then
-      Result := True;
+  Single.Most := 1;
+  Table := OsTakePages(TableSize);
+  if Table = nil then
+    Table := @Single
+  else
+    Table^.Most := MostFound;
+  Table^.Symbols := @Symbols;
+  Table^.Index := 0;
+  repeat
+  until not ResolveNext(Elf, Table^, Result);
+  if Table <> @Single then
+    OsReleasePages(Table, TableSize);
 end;
 
 end.

@@ -37,6 +37,7 @@ type
     procedure RoutineHasItsName;
     procedure RoutinesOfManyFilesHaveTheirNames;
     procedure FileThatIsReadForItsNamesIsNoModule;
+    procedure RoutinesOfHundredsOfMappedFilesHaveTheirNames;
     procedure SegmentsInOnePageAreToldApartByTheirRights;
     procedure SegmentsPastTheEndOfTheFileAreNotRead;
     procedure SectionsPastTheEndOfTheFileAreNotRead;
@@ -300,6 +301,38 @@ begin
   AssertTrue('no module', Inside.Items[0].Module = nil);
   AssertTrue('no name', Inside.Items[0].Routine = nil);
   SymbolsClose(Inside);
+end;
+
+// Each mapping is a file of its own; the mappings are found in passes of 256.
+procedure TElfTests.RoutinesOfHundredsOfMappedFilesHaveTheirNames;
+const
+  FileCount = 300;
+var
+  Handle, Index: Integer;
+  Named: Integer;
+  Place: Pointer;
+begin
+  SetWhole;
+  Resolve;
+  ElfClose(Elf);
+  SymbolsClose(Symbols);
+  SymbolsOpen(Symbols, FileCount);
+  Handle := FpOpen(FileName, O_RDONLY);
+  for Index := 1 to FileCount do
+  begin
+    Place := FpMMap(nil, SizeOf(Image), PROT_READ or PROT_EXEC, MAP_PRIVATE, Handle, 0);
+    SymbolsAdd(Symbols, NativeUInt(Place) + RoutineOffset + 1);
+    Taken.Add(Place);
+  end;
+  FpClose(Handle);
+  SymbolsSort(Symbols);
+  ElfOpen(Elf);
+  ElfResolve(Elf, Symbols);
+  Named := 0;
+  for Index := 0 to FileCount - 1 do
+    if (Symbols.Items[Index].Routine <> nil) and (Symbols.Items[Index].Routine = 'ROUTINE') then
+      Inc(Named);
+  Same(FileCount, Named, 'names');
 end;
 
 // As lld lays out small files: the next segment begins in the same page of the file, at an address in
