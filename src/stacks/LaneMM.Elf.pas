@@ -19,7 +19,7 @@ uses
 const
   /// Most files that one TElf maps, fewer without memory: a module and its debug information are
   /// two. Symbols of further files stay unresolved.
-  MaxElfFiles = 1024;
+  MaxElfFiles = 4096;
 
 type
   /// The executable files of a set of symbols.

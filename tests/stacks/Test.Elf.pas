@@ -37,7 +37,7 @@ type
     procedure RoutineHasItsName;
     procedure RoutinesOfManyFilesHaveTheirNames;
     procedure FileThatIsReadForItsNamesIsNoModule;
-    procedure RoutinesOfHundredsOfMappedFilesHaveTheirNames;
+    procedure RoutinesOfThousandsOfMappedFilesHaveTheirNames;
     procedure SegmentsInOnePageAreToldApartByTheirRights;
     procedure SegmentsPastTheEndOfTheFileAreNotRead;
     procedure SectionsPastTheEndOfTheFileAreNotRead;
@@ -304,9 +304,9 @@ begin
 end;
 
 // Each mapping is a file of its own; the mappings are found in passes of 256.
-procedure TElfTests.RoutinesOfHundredsOfMappedFilesHaveTheirNames;
+procedure TElfTests.RoutinesOfThousandsOfMappedFilesHaveTheirNames;
 const
-  FileCount = 300;
+  FileCount = 2000;
 var
   Handle, Index: Integer;
   Named: Integer;
