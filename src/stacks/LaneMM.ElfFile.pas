@@ -251,11 +251,22 @@ begin
     OsFileUnmap(Elf.Image, Elf.Size);
 end;
 
+// Returns whether the head of the file is at Address; True also where that cannot be read.
+function HasHeadAt(const Elf: TElfFile; Address: NativeUInt): Boolean;
+var
+  Head: array[0..HeadSize div SizeOf(Cardinal) - 1] of Cardinal;
+  Index: Cardinal;
+begin
+  Result := True;
+  if OsRead(Address, @Head, HeadSize) then
+    for Index := 0 to High(Head) do
+      Result := Result and (Head[Index] = (PCardinal(Elf.Image) + Index)^);
+end;
+
 // Tells files apart by their heads: these have the places of all tables.
 function ElfFileIsLoaded(const Elf: TElfFile): Boolean;
 var
   Segment: PByte;
-  Head: array[0..HeadSize - 1] of Byte;
   Index, EntrySize: Cardinal;
   Offset: NativeUInt;
 begin
@@ -270,8 +281,7 @@ begin
       Exit;
     Segment := Elf.Image + Offset;
     if (PCardinal(Segment)^ = SegmentIsLoaded) and (WordAt(Segment + SegmentFileOffset) = 0) then
-      Exit(not OsRead(Elf.Bias + WordAt(Segment + SegmentAddress), @Head, HeadSize)
-        or (CompareByte(PByte(@Head)^, Elf.Image^, HeadSize) = 0));
+      Exit(HasHeadAt(Elf, Elf.Bias + WordAt(Segment + SegmentAddress)));
     Inc(Offset, EntrySize);
   end;
 end;
