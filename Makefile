@@ -14,6 +14,8 @@ OUT = build
 # A file that names tests to leave out, and why.
 WITHOUT =
 export FPC RUN OUT WITHOUT
+# With it cd may go elsewhere, and prints where.
+unexport CDPATH
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile

@@ -3,6 +3,7 @@
 # reports each one; see --help.
 set -eu
 
+unset CDPATH
 demos=$(cd "$(dirname "$0")" && pwd)
 out=${OUT:-$(dirname "$demos")/build}/bugs
 source=${LANEMM_SRC:-$(dirname "$demos")/src}

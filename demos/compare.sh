@@ -2,6 +2,7 @@
 # Builds the demos, runs them under two memory managers and compares them; see --help.
 set -eu
 
+unset CDPATH
 demos=$(cd "$(dirname "$0")" && pwd)
 out=${OUT:-$(dirname "$demos")/build}/demos
 source=${LANEMM_SRC:-$(dirname "$demos")/src}

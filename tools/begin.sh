@@ -5,6 +5,7 @@ case ${1-} in
   --help) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit 0 ;;
 esac
 trap 'exit 2' HUP INT TERM
+unset CDPATH
 cd "$(dirname "$0")" || exit 2
 until [ -f fpmake.pp ]; do
   [ "$PWD" != / ] && cd .. || exit 2

@@ -194,6 +194,7 @@ begin
   Known := TDictionary<string, Boolean>.Create;
   for Damage in Earlier do
     Known.AddOrSetValue(HexStr(Damage.Address, 16) + Damage.Text, True);
+  Result := nil;
   SetLength(Result, Length(Damages));
   Count := 0;
   for Damage in Damages do
