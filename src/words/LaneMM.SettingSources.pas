@@ -62,7 +62,10 @@ begin
   if Length < 0 then
     Exit;
   Words[Length] := #0;
-  ReadWords(Words, 'settings file', Read);
+  if Words[0] = #$FF then // PowerShell 5 writes UTF-16 by `>`
+    ReadWords(Words, 'settings file, UTF-16 and not UTF-8', Read)
+  else
+    ReadWords(Words, 'settings file', Read);
 end;
 
 procedure SourceReadFile(Read: TSourceCall);

@@ -63,6 +63,7 @@ type
     procedure OffLeavesThePreviousManager;
     procedure FileBesideTheProgramIsRead;
     procedure ByteOrderMarkOfTheFileIsSkipped;
+    procedure FileInUtf16IsNamed;
     procedure EnvironmentWinsOverTheFile;
     procedure FileThatIsTooLongIsCutWithALine;
     procedure VariableThatIsTooLongIsCutWithALine;
@@ -594,6 +595,12 @@ begin
   RunWithFile(#$EF#$BB#$BF'contention'#13#10, '');
   Has('1. 300 x', Planted.Errors);
   HasNot('unknown', Planted.Errors);
+end;
+
+procedure TSettingsTests.FileInUtf16IsNamed;
+begin
+  RunWithFile(#$FF#$FE'l'#0'e'#0'a'#0'k'#0's'#0#13#0#10#0, '');
+  Has('LaneMM: settings file, UTF-16 and not UTF-8: unknown setting', Planted.Errors);
 end;
 
 procedure TSettingsTests.EnvironmentWinsOverTheFile;
