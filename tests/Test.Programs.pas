@@ -263,7 +263,7 @@ end;
 
 constructor TTestProgram.Create(const Name, Options: string);
 const
-  Compile = '"%s" -l- -v0 -ve %s "-Fu%ssrc" "-Fu%stests/programs" "-FE%s" "-FU%s" "%s"';
+  Compile = '"%s" -l- -v0 -ve -g- -CR- -Co- %s "-Fu%ssrc" "-Fu%stests/programs" "-FE%s" "-FU%s" "%s"';
 var
   All, Units, UnitFolder, Path: string;
 begin

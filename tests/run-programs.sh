@@ -32,8 +32,8 @@ build() {
     3.3.*-FaLaneMM*) # of a unit that is not compiled: an internal error of that compiler
       "$fpc" -l- -v0 -O3 -FU"$units" "${LANEMM_SRC:-src}/LaneMM.pas" > "$units/build.log" 2>&1 ;;
   esac
-  "$fpc" -l- -v0 -vew -vm4082,6018 -Fu${LANEMM_SRC:-src} -Futests -Futests/programs -FU"$units" -FE"$out" "$@" \
-    "$source" > "$units/build.log" 2>&1 || { cat "$units/build.log"; return 1; }
+  "$fpc" -l- -v0 -vew -vm4082,6018 -g- -CR- -Co- -Fu${LANEMM_SRC:-src} -Futests -Futests/programs \
+    -FU"$units" -FE"$out" "$@" "$source" > "$units/build.log" 2>&1 || { cat "$units/build.log"; return 1; }
 }
 
 # is_left_out NAME: whether WITHOUT names the program or the run.
