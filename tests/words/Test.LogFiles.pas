@@ -96,7 +96,7 @@ begin
   AssertTrue('pages', TextOpen(Text, OsPageSize) and TextOpen(Path, OsPageSize));
   TextAddChars(Text, PAnsiChar(Contents));
   Kept := fpDup(StdErrorHandle);
-  Taken := fpOpen(Program_.Folder + 'DamagedEnd.d/errors', O_RDWR or O_CREAT or O_TRUNC, &600);
+  Taken := fpOpen(Program_.Folder + 'DamagedEnd.d/errors', O_WRONLY or O_CREAT or O_TRUNC, &600);
   fpDup2(Taken, StdErrorHandle);
   Write(Text, '.part', Path);
   fpDup2(Kept, StdErrorHandle);
