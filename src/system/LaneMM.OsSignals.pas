@@ -35,7 +35,8 @@ procedure OsFaultWatch;
 /// are set again, other signals get the system's action. A handler that was set after LaneMM's
 /// fault handler and has kept its address calls code that is gone.
 procedure OsSignalsLeave;
-/// Sends a signal to this process.
+/// Sends this process a signal, to end it. Where that is refused, it ends with the exit code that
+/// shells give such a process.
 procedure OsSignalSend(Signal: Cardinal);
 /// Ends the process at once, as abort does in C: by SIGABRT, which a debugger, a core file and a
 /// handler of the program see in the calling thread; does not return from that handler.

@@ -83,7 +83,7 @@ compile_linked() { # NAME SOURCE OPTION...
 }
 
 build() {
-  for program in $programs hardened without confined background coroutine guarded spaces own foreign handled; do
+  for program in $programs hardened without confined refused background coroutine guarded spaces own foreign handled; do
     compile "$program" "$program.c"
   done
   for program in status pressure regions checkpoints counts extended interrupted; do
@@ -380,6 +380,8 @@ done
 export FORKS=20
 # A tool that asks each process of the machine (lanemm ps) would have it make other calls.
 run confined release env "$preload" LANEMM=live=0 "$out/confined"
+mkdir -p "$out/refused.logs"
+run refused profile env "$preload" "LANEMM=profile,rate=1,log=$root/$out/refused.logs/" "$out/refused"
 run limits data env "$preload" "$out/limits" data
 run limits charge sh -c 'ulimit -d 200000; LD_PRELOAD=$0 exec "$1" charge' "$lib/liblanemm.so" "$out/limits"
 run background release env "$preload" LANEMM=background "$out/background" "$root/$out/plugin.so"
