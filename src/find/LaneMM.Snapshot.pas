@@ -176,8 +176,10 @@ uses
 const
   SlotCount = GroupLimit * 2;
   TotalLimit = 1024;
-  // Spare nodes for blocks that other threads allocate during the walk.
+  // Spare nodes for blocks that other threads allocate during the walk; one more for every four
+  // blocks where there are addresses for them: their pages are touched only as they are used.
   SpareNodes = 4096;
+  NodesPerSpare = 4;
   // With 32 bits their bytes stay below 4 GB.
   MostNodes = NativeUInt(1) shl (26 + 2 * Ord(SizeOf(Pointer) = 8));
 
@@ -250,6 +252,15 @@ begin
   WalkBlocks(CountOwnBlock, @Result);
 end;
 
+procedure TakeNodes(var Snapshot: TSnapshot; Count: NativeUInt);
+begin
+  if Count > MostNodes then
+    Count := MostNodes;
+  Snapshot.Nodes := OsTakePages(Count * SizeOf(TNode));
+  if Snapshot.Nodes <> nil then
+    Snapshot.NodeLimit := Count;
+end;
+
 function SnapshotOpen(out Snapshot: TSnapshot): Boolean;
 var
   Count: NativeUInt;
@@ -263,11 +274,9 @@ begin
   end;
   Snapshot.GroupCount := 1;
   Inc(Count, SpareNodes);
-  if Count > MostNodes then
-    Count := MostNodes;
-  Snapshot.Nodes := OsTakePages(Count * SizeOf(TNode));
-  if Snapshot.Nodes <> nil then
-    Snapshot.NodeLimit := Count;
+  TakeNodes(Snapshot, Count + Count div NodesPerSpare);
+  if Snapshot.Nodes = nil then
+    TakeNodes(Snapshot, Count);
   WalkBlocks(AddNode, @Snapshot);
   Result := True;
 end;

@@ -16,6 +16,7 @@ type
   published
     procedure LeaksAreFoundAfterHalt;
     procedure BlocksBeyondTheLastGroupAreNotNamedByASize;
+    procedure BlocksAllocatedDuringTheWalkHavePlaces;
     {$if defined(LINUX) and defined(CPUX64)}
     procedure PagesThatWereNeverTouchedAreNotRead;
     procedure TouchedPagesAreFoundBetweenOthers;
@@ -102,6 +103,22 @@ begin
     Has(Title(3), Leaking.Errors)
   else
     Has(Title(2), Leaking.Errors); // the stack may still hold one cycle, which is no leak
+end;
+
+// A quarter of those before it: threads allocate a million in the second that a walk over ten takes.
+procedure TLeaksTests.BlocksAllocatedDuringTheWalkHavePlaces;
+var
+  Blocks: array[0..99999] of Pointer;
+  Index: Integer;
+  Snapshot: TSnapshot;
+begin
+  for Index := 0 to High(Blocks) do
+    Blocks[Index] := GetMem(16);
+  AssertTrue('opened', SnapshotOpen(Snapshot));
+  AtLeast(Snapshot.NodeCount div 4, Snapshot.NodeLimit - Snapshot.NodeCount, 'places');
+  SnapshotClose(Snapshot);
+  for Index := 0 to High(Blocks) do
+    FreeMem(Blocks[Index]);
 end;
 
 procedure TLeaksTests.BlocksBeyondTheLastGroupAreNotNamedByASize;
