@@ -55,7 +55,6 @@ uses
   SysUtils, BaseUnix, testregistry, LaneMM.Os, LaneMM.Text;
 
 const
-  Around = $20000;
   TypeOffset = 16;
   SegmentsOffset = 32;
   SectionsOffset = 40;
@@ -213,16 +212,13 @@ end;
 
 // Maps the file as a loader does, and reads its symbols. The page after the file that ElfResolve maps
 // cannot be read.
-// Around the file nothing can be read: what lies where its head should be is looked at.
 procedure TElfTests.Resolve;
 var
   Handle: Integer;
 begin
   WriteFile;
   Handle := FpOpen(FileName, O_RDONLY);
-  Start := FpMMap(nil, 2 * Around, PROT_NONE, MAP_PRIVATE or MAP_ANONYMOUS, -1, 0);
-  Start := FpMMap(Start + Around, SizeOf(Image), PROT_READ or PROT_EXEC, MAP_PRIVATE or MAP_FIXED,
-    Handle, 0);
+  Start := FpMMap(nil, SizeOf(Image), PROT_READ or PROT_EXEC, MAP_PRIVATE, Handle, 0);
   FpClose(Handle);
   SymbolsOpen(Symbols, 1);
   SymbolsAdd(Symbols, NativeUInt(Start) + RoutineOffset + 1);
@@ -252,8 +248,7 @@ procedure TElfTests.TearDown;
 begin
   ElfClose(Elf);
   SymbolsClose(Symbols);
-  if Start <> nil then
-    FpMUnMap(Start - Around, 2 * Around);
+  FpMUnMap(Start, SizeOf(Image));
   while Taken.Count > 0 do
   begin
     FpMUnMap(Taken.Last, SizeOf(Image));
