@@ -336,12 +336,13 @@ begin
 end;
 
 // As lld lays out small files: the next segment begins in the same page of the file, at an address in
-// the next page. The file is mapped to read and run.
+// the next page. The file is mapped to read and run. No segment has the head of the file, which else is
+// compared with what lies Distance before the file.
 procedure TElfTests.SegmentsInOnePageAreToldApartByTheirRights;
 const
   Distance = $10000;
 begin
-  SetSegment(0, ToRead, 0, 0);
+  SetSegment(0, ToRead, SegmentTable, SegmentTable);
   SetSegment(1, ToRead or ToRun, RoutineOffset, RoutineOffset + Distance);
   SetSegment(2, ToRead or ToWrite, RoutineOffset + RoutineSize, RoutineOffset + RoutineSize + 2 * Distance);
   SetWord(SymbolTable + SymbolLength + 8, RoutineOffset + Distance);
