@@ -64,7 +64,7 @@ begin
   repeat
     Elf.Files := OsTakePages(Elf.Limit * SizeOf(TElfFile));
     if Elf.Files = nil then
-      Elf.Limit := Elf.Limit div 2;
+      Elf.Limit := Elf.Limit div 4; // not half of what there is: the names need some, too
   until (Elf.Files <> nil) or (Elf.Limit = 0);
   Move(Packages, Elf.Folder, Length(Packages) + 1); // an assignment needs a routine that lib/ lacks
   TextOpen(Elf.Paths, PathLimit);
@@ -363,25 +363,30 @@ end;
 function ElfResolve(var Elf: TElf; var Symbols: TSymbols): Boolean;
 const
   MostFound = 256;
-  TableSize = SizeOf(TFoundTable) + MostFound * SizeOf(TFound);
 var
   Single: TFoundTable;
   Table: PFoundTable;
+  Most: NativeInt;
+  Size: NativeUInt;
 begin
   Result := False;
   Elf.IsOwn := True;
+  Most := MostFound;
+  if Symbols.Count < Most then
+    Most := Symbols.Count; // a mapping has one at least
+  Size := SizeOf(TFoundTable) + NativeUInt(Most) * SizeOf(TFound);
   Single.Most := 1;
-  Table := OsTakePages(TableSize);
+  Table := OsTakePages(Size);
   if Table = nil then
     Table := @Single
   else
-    Table^.Most := MostFound;
+    Table^.Most := Most;
   Table^.Symbols := @Symbols;
   Table^.Index := 0;
   repeat
   until not ResolveNext(Elf, Table^, Result);
   if Table <> @Single then
-    OsReleasePages(Table, TableSize);
+    OsReleasePages(Table, Size);
 end;
 
 end.
