@@ -99,9 +99,9 @@ const
   RightToRun = 1;
   RightToWrite = 2;
 
-  // Fields of a section header.
-  HeadSize = 52 + 12 * Is64;
+  HeadSize = 52 + 12 * Is64;     // of the file
 
+  // Fields of a section header.
   SectionFlags = 8;
   SectionFileOffset = 8 + 2 * AddressSize;
   SectionSize = 8 + 3 * AddressSize;
