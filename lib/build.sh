@@ -25,6 +25,7 @@ for argument in "$@"; do
   esac
 done
 
+unset CDPATH
 cd "$(dirname "$0")/.."
 # One at a time: targets that run side by side may need the library at the same moment.
 mkdir -p build

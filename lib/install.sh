@@ -35,6 +35,7 @@ case $prefix:$libdir in
     ;;
 esac
 
+unset CDPATH
 cd "$(dirname "$0")/.."
 version=$(sh tools/version.sh)
 file=liblanemm.so.$(sh tools/version.sh --library)
@@ -75,7 +76,7 @@ way_up() {
 
 # A path as what sed puts in place of a name.
 plain() { # PATH
-  echo "$1" | sed 's/[\\|&]/\\&/g'
+  printf '%s\n' "$1" | sed 's/[\\|&]/\\&/g'
 }
 
 # A template with this installation's places and version.
