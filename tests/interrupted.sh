@@ -25,7 +25,7 @@ ends_with() { # CODE TARGET
   timeout 60 sh tools/sum-tests.sh "$2" || code=$?
   [ "$code" -eq "$1" ]
 }
-promise 'a result that cannot be written is told' ends_with 1 lost
+promise 'a result that cannot be written is reported' ends_with 1 lost
 has_started() { [ -s started ]; }
 is_over() { ! kill -0 "$(cat started)"; }
 if env --default-signal=INT true 2> log; then
