@@ -53,7 +53,7 @@ procedure OsFileClose(Handle: TOsFile);
 function OsFileRead(Handle: TOsFile; Buffer: Pointer; Size: NativeUInt): NativeInt;
 /// Writes all Size bytes, any number. False on error; an error raises no signal. A pipe or a
 /// terminal that takes nothing for a second is an error when one of the routines above opened it,
-/// and so is stderr when the program has closed it and its number is that of a file of its own.
+/// and so is stderr when its number seems to be that of a file of the program's, which closed it.
 function OsFileWrite(Handle: TOsFile; Buffer: Pointer; Size: NativeUInt): Boolean;
 /// Opens the null device as stderr if stderr is closed: else the next file that the program opens
 /// would have its number, and receive the reports. Remembers which file stderr is.
