@@ -62,7 +62,7 @@ files() {
 644 LICENSE $share/doc/lanemm/LICENSE
 EOF
   if [ -e "$out/.debug/$file.debug" ]; then
-    echo "644 $out/.debug/$file.debug $libdir/.debug/$file.debug"
+    printf '%s\n' "644 $out/.debug/$file.debug $libdir/.debug/$file.debug"
   fi
 }
 
@@ -70,7 +70,7 @@ EOF
 way_up() {
   case $cmake in
     "$prefix"/*) echo "${cmake#"$prefix"/}" | sed 's|[^/][^/]*|..|g; s|^|${CMAKE_CURRENT_LIST_DIR}/|' ;;
-    *) echo "$prefix" ;;
+    *) printf '%s\n' "$prefix" ;;
   esac
 }
 
