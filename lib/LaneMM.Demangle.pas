@@ -1,4 +1,4 @@
-/// Writes the linker's names of C++ routines as the program writes them.
+/// Writes the linker's names of routines in C++ and Rust as the program writes them.
 //
 // Owns:       Stacks.Demangle in a program that names this unit; in the library LaneMM.C.Frames
 //             sets it, since no initialization runs there.
@@ -17,14 +17,15 @@ interface
 uses
   LaneMM.Text;
 
-/// Adds the name of a C++ routine, Name, which ends with #0, with its parameters. Returns False and
-/// adds nothing for any other name.
+/// Adds the name of a routine in C++, with its parameters, or in Rust; Name ends with #0. Returns False
+/// and adds nothing for any other name.
 function DemangleAdd(var Text: TText; Name: PAnsiChar): Boolean;
 
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.StacksState, LaneMM.DemangleText;
+  LaneMM.Bits, LaneMM.StacksState, LaneMM.DemangleText,
+  LaneMM.DemangleRust;
 
 const
   MostDepth = 48;
@@ -795,23 +796,31 @@ begin
   AddQualifiers(Pass, Bits);
 end;
 
+// Reads the name of a routine in C++.
+procedure ReadWhole(var Pass: TPass);
+begin
+  ReadEncoding(Pass);
+  if Sign(Pass) <> '.' then
+    Exit;
+  Add(Pass, ' [clone '); // a part of a routine, or a copy that the compiler made
+  InsertChars(Pass, Pass.Length, Pass.Next, TextLength(Pass.Next));
+  Add(Pass, ']');
+  Inc(Pass.Next, TextLength(Pass.Next));
+end;
+
 function DemangleAdd(var Text: TText; Name: PAnsiChar): Boolean;
 var
   Pass: PPass;
 begin
-  if (Name[0] <> '_') or (Name[1] <> 'Z') then
+  if (Name[0] <> '_') or not (Name[1] in ['R', 'Z']) then
     Exit(False);
   Pass := PassOpen(Name + 2);
   if Pass = nil then
     Exit(False);
-  ReadEncoding(Pass^);
-  if Sign(Pass^) = '.' then // a part of a routine, or a copy that the compiler made
-  begin
-    Add(Pass^, ' [clone ');
-    InsertChars(Pass^, Pass^.Length, Pass^.Next, TextLength(Pass^.Next));
-    Add(Pass^, ']');
-    Inc(Pass^.Next, TextLength(Pass^.Next));
-  end;
+  if Name[1] = 'R' then
+    RustRead(Pass^)
+  else if not RustReadOlder(Pass^) then
+    ReadWhole(Pass^);
   Result := not Pass^.HasFailed and (Pass^.Next^ = #0);
   if Result then
     TextAddSome(Text, @Pass^.Out, Pass^.Length);

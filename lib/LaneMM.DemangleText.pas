@@ -2,7 +2,7 @@
 //
 // Owns:       nothing; a TPass belongs to one call.
 // Invariants: after a failure nothing more is read or written.
-// Callers:    LaneMM.Demangle.
+// Callers:    LaneMM.Demangle, LaneMM.DemangleRust.
 unit LaneMM.DemangleText;
 
 {$I ../src/LaneMM.inc}
@@ -58,6 +58,8 @@ type
     IsExpanding: Boolean;  //< a pack stands for its member PackIndex
     PackIndex: Cardinal;   //< see IsExpanding
     PackCount: Cardinal;   //< the members of the pack that was met
+    Start: PAnsiChar;      //< of a name of Rust, see LaneMM.DemangleRust: where it begins
+    Followed: Cardinal;    //< references in it that were followed
     Pack: Cardinal;        //< number from 1 on of the argument, a pack, that was read last; 0: none
     Out: array[0..MostText - 1] of AnsiChar;  //< the text
     Kept: array[0..MostKept - 1] of AnsiChar; //< the text of parts
@@ -82,6 +84,8 @@ function Take(var Pass: TPass; Wanted: AnsiChar): Boolean;
 function TakeBoth(var Pass: TPass; First, Second: AnsiChar): Boolean;
 /// Passes the next character; fails unless it is Wanted.
 procedure Want(var Pass: TPass; Wanted: AnsiChar);
+/// Fails unless Count more characters follow.
+procedure WantMore(var Pass: TPass; Count: Cardinal);
 /// Inserts characters into the text. They may be part of it if At is its end.
 procedure InsertChars(var Pass: TPass; At: Cardinal; Chars: PAnsiChar; Count: Cardinal);
 /// Adds a string.
@@ -172,6 +176,19 @@ procedure Want(var Pass: TPass; Wanted: AnsiChar);
 begin
   if not Take(Pass, Wanted) then
     Fail(Pass);
+end;
+
+procedure WantMore(var Pass: TPass; Count: Cardinal);
+var
+  Index: Cardinal;
+begin
+  Index := 0;
+  while (Index < Count) and not Pass.HasFailed do
+  begin
+    if Pass.Next[Index] = #0 then
+      Fail(Pass);
+    Inc(Index);
+  end;
 end;
 
 procedure InsertChars(var Pass: TPass; At: Cardinal; Chars: PAnsiChar; Count: Cardinal);
@@ -341,16 +358,10 @@ end;
 
 procedure ReadSourceName(var Pass: TPass);
 var
-  Count, Index: Cardinal;
+  Count: Cardinal;
 begin
   Count := ReadNumber(Pass);
-  if not Pass.HasFailed then
-    for Index := 1 to Count do
-      if Pass.Next[Index - 1] = #0 then
-      begin
-        Fail(Pass);
-        Break;
-      end;
+  WantMore(Pass, Count);
   if Pass.HasFailed then
     Exit;
   Pass.NameFirst := Pass.Length;

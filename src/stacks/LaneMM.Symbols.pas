@@ -26,7 +26,7 @@ type
     Routine: PAnsiChar;    //< the linker's name, ended by #0; nil when unknown
     FileName: PAnsiChar;   //< source file, ended by #0; nil when unknown
     Line: Cardinal;        //< line in FileName; 0 when unknown
-    IsHeader: Boolean;     //< FileName is a header of C++'s standard library
+    IsHeader: Boolean;     //< FileName is of the standard library of C++ or Rust
     Module: PAnsiChar;     //< path of the executable file, ended by #0; nil when unknown
     Offset: NativeUInt;    //< Address as that file counts addresses
     Inlined: NativeUInt;   //< the frame of the innermost routine inlined here; of an inlined one
@@ -74,11 +74,13 @@ function SymbolIsLibrary(Symbol: PSymbol): Boolean;
 /// Returns whether the routine is a library's, and its unit has no source lines, or is a collection
 /// or a template that the program specializes: reports name the program's own instead.
 function SymbolIsFolded(Symbol: PSymbol): Boolean;
-/// Returns whether a source file lies in a folder of C++'s standard library: c++ of gcc or of LLVM.
+/// Returns whether a source file lies in a folder of the standard library of C++, c++ of gcc or of
+/// LLVM, or of Rust, as its builders name them.
 function PathIsOfStandard(Path: PAnsiChar): Boolean;
 /// Returns whether the routine has a name of Free Pascal, with its unit.
 function SymbolIsOfUnit(Symbol: PSymbol): Boolean;
-/// Returns whether the routine is the program's main block; a C program's `main`.
+/// Returns whether the routine is the program's main block; a C program's `main`; the routine from
+/// which the library of Rust calls the program, or a thread.
 function SymbolIsMain(Symbol: PSymbol): Boolean;
 /// Adds the routine's name as Pascal writes it: unit, class, routine; or as C++ does.
 procedure SymbolAddRoutine(var Text: TText; Symbol: PSymbol);
@@ -422,6 +424,14 @@ begin
     and (IsGenericSource(Symbol^.FileName) or (Symbol^.Line = 0) and IsOfGeneric(Symbol^.Routine));
 end;
 
+// Returns whether a text has a part.
+function Holds(Text: PAnsiChar; const Part: ShortString): Boolean;
+begin
+  while (Text^ <> #0) and not TextBegins(Text, Part) do
+    Inc(Text);
+  Result := Text^ <> #0;
+end;
+
 // Returns whether the routine belongs to the namespace std or __gnu_cxx of C++.
 function IsOfStandard(Routine: PAnsiChar): Boolean;
 begin
@@ -431,14 +441,50 @@ begin
     or TextBegins(Routine, '_ZN9__gnu_cxx') or TextBegins(Routine, '_ZNK9__gnu_cxx');
 end;
 
-function PathIsOfStandard(Path: PAnsiChar): Boolean;
+// Returns where a name of Rust has the crate that defines the routine; nil for other names. In names of
+// the newer form it is the first C that no other part of a name may follow; the older form ends
+// with a hash, and a method may begin with its type.
+function RustCrate(Routine: PAnsiChar): PAnsiChar;
+begin
+  Result := Routine + 2;
+  if TextBegins(Routine, '_R') then
+    while (Result^ <> #0) and not ((Result[0] = 'C') and (Result[1] in ['s', '0'..'9'])) do
+      Inc(Result)
+  else if not TextBegins(Routine, '_ZN') or not Holds(Routine, '17h') then
+    Exit(nil);
+  if Result^ = #0 then
+    Exit(nil);
+  Inc(Result);
+  if (Result[-1] = 'C') and (Result^ = 's') then
+    while (Result^ <> #0) and (Result[-1] <> '_') do
+      Inc(Result);
+  while Result^ in ['0'..'9'] do
+    Inc(Result);
+  if TextBegins(Result, '_$LT$') then
+    Inc(Result, 5);
+end;
+
+function IsOfRust(Routine: PAnsiChar): Boolean;
+const
+  Crates: array[0..2] of ShortString = ('core', 'alloc', 'std');
+var
+  Crate: PAnsiChar;
+  Index: Cardinal;
 begin
   Result := False;
-  while not Result and (Path <> nil) and (Path^ <> #0) do
-  begin
-    Result := TextBegins(Path, '/c++/');
-    Inc(Path);
-  end;
+  Crate := RustCrate(Routine);
+  if Crate <> nil then
+    for Index := 0 to High(Crates) do
+      Result := Result or TextBegins(Crate, Crates[Index])
+        and not (Crate[Length(Crates[Index])] in ['a'..'z', '_']);
+end;
+
+function PathIsOfStandard(Path: PAnsiChar): Boolean;
+begin
+  Result := (Path <> nil)
+    and (Holds(Path, '/c++/') or Holds(Path, '/rustc/') or Holds(Path, '/rust/deps/')
+    or TextBegins(Path, 'library/alloc/src') or TextBegins(Path, 'library/core/src')
+    or TextBegins(Path, 'library/std/src')); // below /rustc, where the library itself was built
 end;
 
 function SymbolIsLibrary(Symbol: PSymbol): Boolean;
@@ -457,7 +503,8 @@ begin
   Result := SymbolIsInner(Symbol);
   if Result or (Symbol = nil) or (Symbol^.Routine = nil) then
     Exit;
-  Result := IsGeneric(Symbol) or Symbol^.IsHeader or IsOfStandard(Symbol^.Routine);
+  Result := IsGeneric(Symbol) or Symbol^.IsHeader or IsOfStandard(Symbol^.Routine)
+    or IsOfRust(Symbol^.Routine);
   for Index := 0 to High(Units) do
     Result := Result or IsOfUnit(Symbol^.Routine, Units[Index]);
   for Index := 0 to High(Packages) do
@@ -478,7 +525,7 @@ end;
 function SymbolIsMain(Symbol: PSymbol): Boolean;
 begin
   Result := (Symbol <> nil) and (Symbol^.Routine <> nil)
-    and TextIs(Symbol^.Routine, 'main');
+    and (TextIs(Symbol^.Routine, 'main') or Holds(Symbol^.Routine, '__rust_begin_short_backtrace'));
 end;
 
 // The compiler writes UNIT$_$CLASS_$__$$_METHOD$PARAMETERS, UNIT_$$_ROUTINE$PARAMETERS, and
