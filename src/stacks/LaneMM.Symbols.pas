@@ -441,14 +441,14 @@ begin
     or TextBegins(Routine, '_ZN9__gnu_cxx') or TextBegins(Routine, '_ZNK9__gnu_cxx');
 end;
 
-// Returns where a name of Rust has the crate that defines the routine; nil for other names. In names of
-// the newer form it is the first C that no other part of a name may follow; the older form ends
-// with a hash, and a method may begin with its type.
+// Returns where a name of Rust has the crate that defines the routine; nil for other names. In
+// names of the newer form a C goes before it, and a hash; those of the older form end with a hash,
+// and may begin with a type.
 function RustCrate(Routine: PAnsiChar): PAnsiChar;
 begin
   Result := Routine + 2;
   if TextBegins(Routine, '_R') then
-    while (Result^ <> #0) and not ((Result[0] = 'C') and (Result[1] in ['s', '0'..'9'])) do
+    while (Result^ <> #0) and not ((Result^ = 'C') and (Result[1] in ['s', '0'..'9'])) do
       Inc(Result)
   else if not TextBegins(Routine, '_ZN') or not Holds(Routine, '17h') then
     Exit(nil);
