@@ -14,21 +14,18 @@ mkdir -p "$dir"
 # shellcheck source=tests/matrix/tools.sh
 . tests/matrix/tools.sh
 . tests/lib.sh
+printed=$dir/log
 
 # refused NAME COMPILER OPTION...: the compiler says so, and nothing else.
 refused() {
   name=$1
   shift
   "$@" -n -l- -v0ewn -Us -Cn -FU"$dir" src/core/LaneMM.Layout.pas > "$dir/log" 2>&1
-  if grep -q "Fatal: User defined: LaneMM: not ported to $name$" "$dir/log" \
-    && [ "$(grep -c 'Fatal:' "$dir/log")" -eq 2 ]; then # the second one: compilation aborted
-    pass "$* is refused: $name"
-  else
-    fail "$* is refused: $name" "$dir/log"
-  fi
+  grep -q "Fatal: User defined: LaneMM: not ported to $name$" "$dir/log" \
+    && [ "$(grep -c 'Fatal:' "$dir/log")" -eq 2 ] # the second one: compilation aborted
+  report "$* is refused: $name" $?
 }
 
-printed=$dir/log
 promise 'there is a compiler for 32-bit ARM' cross_compiler ARM ppcrossarm arm armgen
 promise 'there is a compiler for AArch64' cross_compiler AARCH64 ppcrossa64 aarch64 armgen
 refused 'macOS and iOS' fpc -Tdarwin
