@@ -20,12 +20,18 @@ fpc -l- -v0 -vew -vm4082,6018 -O2 -gl -Fusrc '-Fusrc/*' -FE"$out" -FU"$out/units
   || exit 1
 sh lib/build.sh > "$out/build.log" 2>&1 || { cat "$out/build.log"; exit 1; }
 
-# Starts the program and waits until it works; $process is its number.
-start() { # ARGUMENTS...
+# Starts the program by a command with these settings, and waits until it works; $process is its number.
+start_by() { # SETTINGS COMMAND...
+  words=$1
+  shift
   rm -f "$out/ready"
-  LANEMM=${settings:-blackbox=$out/box/} "$out/Boxed" "$@" > "$out/ready" 2> "$out/err" &
+  env "LANEMM=$words" "$@" > "$out/ready" 2> "$out/err" &
   process=$!
   until grep -q ready "$out/ready" 2> /dev/null || ! kill -0 $process 2> /dev/null; do sleep 0.01; done
+}
+
+start() { # ARGUMENTS...
+  start_by "${settings:-blackbox=$out/box/}" "$out/Boxed" "$@"
 }
 
 # Ends it as the system does when memory is short.
@@ -268,10 +274,7 @@ promise 'the box of a shell that became another program says so' becomes_another
 if unshare -p -f true 2> /dev/null; then
   runs_in_container() {
     mkdir -p "$out/inside"
-    rm -f "$out/ready"
-    LANEMM=blackbox=$out/inside/ unshare -p -f --kill-child "$out/Boxed" 500 1 > "$out/ready" 2> "$out/err" &
-    process=$!
-    until grep -q ready "$out/ready" 2> /dev/null || ! kill -0 $process 2> /dev/null; do sleep 0.01; done
+    start_by "blackbox=$out/inside/" unshare -p -f --kill-child "$out/Boxed" 500 1
     "$lanemm" blackbox "$out/inside/Boxed.1.lanebox" > "$out/report"
     kill_it
     while pgrep -f "^$out/Boxed 500 1" > /dev/null; do sleep 0.01; done
@@ -287,12 +290,8 @@ fi
 # No module of it is known there.
 if unshare -m umount -l /proc 2> /dev/null; then
   runs_without_proc() {
-    rm -f "$out/ready"
     # shellcheck disable=SC2016 # the inner shell expands
-    LANEMM=blackbox=$out/box/ unshare -m sh -c 'umount -l /proc && exec "$0" 500 1' "$out/Boxed" \
-      > "$out/ready" 2> "$out/err" &
-    process=$!
-    until grep -q ready "$out/ready" 2> /dev/null || ! kill -0 $process 2> /dev/null; do sleep 0.01; done
+    start_by "blackbox=$out/box/" unshare -m sh -c 'umount -l /proc && exec "$0" 500 1' "$out/Boxed"
     kill_it
     cat "$out/err"
     says "$(box)" '^Killed at .*, allocated by '
