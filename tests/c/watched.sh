@@ -28,12 +28,17 @@ cp "$(dirname "$program")"/inlined-* .
 . "$here/../lib.sh"
 printed=check.out
 
+# Deletes all logs.
+forget() {
+  rm -rf logs
+  mkdir logs
+}
+
 # Runs a command with settings on the library; its logs are the only ones.
 watch_command() { # SETTINGS COMMAND...
   settings=$1
   shift
-  rm -rf logs
-  mkdir logs
+  forget
   timeout -k 5 200 env "LANEMM=$settings" "LD_PRELOAD=$library" "$@" > out 2> err
 }
 
@@ -114,8 +119,7 @@ writes_beside() {
 
 # As after an upgrade of the program.
 keeps_its_name() {
-  rm -rf logs
-  mkdir logs
+  forget
   cp watched upgraded
   (exec 9< upgraded && rm upgraded && LANEMM=growth,log=logs LD_PRELOAD=$library /proc/self/fd/9) > out 2> err
   frame=$(grep -A 1 'grew a block' logs/upgraded_MemoryManager_EventLog.txt | sed -n 2p)
@@ -124,8 +128,7 @@ keeps_its_name() {
 
 # Root could write there.
 spares_folders_of_system() {
-  rm -rf logs
-  mkdir logs
+  forget
   name=$(basename "$(realpath /usr/bin/python3)")
   (cd logs && LANEMM=profile,folded,rate=1 LD_PRELOAD=$library /usr/bin/python3 -c 1) > out 2> err
   stray=$(find /usr/bin/ /bin/ -name "${name}_MemoryManager_*")
@@ -136,8 +139,7 @@ spares_folders_of_system() {
 
 # A box of exit code 3 stays.
 boxes_spare_folders_of_system() {
-  rm -rf logs
-  mkdir logs
+  forget
   code=0
   (cd logs && LANEMM=blackbox LD_PRELOAD=$library "$(realpath /usr/bin/python3)" -c 'raise SystemExit(3)') \
     > out 2> err || code=$?
@@ -148,8 +150,7 @@ boxes_spare_folders_of_system() {
 
 # The program is a file of memfd_create, which the kernel shows in the root folder.
 spares_the_root_folder() {
-  rm -rf logs
-  mkdir logs
+  forget
   (cd logs && /usr/bin/python3 -c '
 import os, sys
 program = os.memfd_create("in memory")
@@ -188,8 +189,7 @@ answers_signal() {
 
 # Ended from outside, after it has said that it is done.
 is_ended() {
-  rm -rf logs
-  mkdir logs
+  forget
   : > out
   env LANEMM=growth,log=logs "LD_PRELOAD=$library" ./watched wait > out 2> err &
   pid=$!
@@ -303,8 +303,8 @@ fills_aligned() {
 
 # Messages do not end a program whose pipe for them has no reader any more.
 ends_without_reader() {
-  rm -rf logs pipe
-  mkdir logs
+  forget
+  rm -f pipe
   mkfifo pipe
   exec 4<> pipe 5> pipe 4>&-
   code=0
@@ -482,8 +482,7 @@ finds_no_leaks_of_threads() {
 
 # /proc has other numbers for the threads than the program.
 finds_no_leaks_of_threads_elsewhere() {
-  rm -rf logs
-  mkdir logs
+  forget
   timeout -k 5 200 unshare --user --pid --kill-child env LANEMM=leaks,log=logs "LD_PRELOAD=$library" \
     ./watched marked > out 2> err && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
@@ -492,8 +491,7 @@ finds_no_leaks_of_threads_elsewhere() {
 names_nothing_of_another_file() {
   mkdir -p "root$work" root/proc
   objcopy -R .comment watched "root$work/watched" || return 1
-  rm -rf logs
-  mkdir logs
+  forget
   # shellcheck disable=SC2016 # the inner shell expands
   timeout -k 5 200 unshare --user --map-root-user --mount sh -c 'mount --rbind /proc root/proc || exit 9
     LANEMM=leaks,stacks,log=logs LD_PRELOAD=$0 exec ./watched bare "$PWD/root"' "$library" > out 2> err
