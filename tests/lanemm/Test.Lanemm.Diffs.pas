@@ -20,8 +20,6 @@ type
   TDhatTests = class(TLanemmTest)
   private
     function Site: TJSONObject;
-  protected
-    procedure TearDown; override;
   published
     procedure TheViewerReadsAProfile;
     procedure SitesOfOneStackAreOne;
@@ -33,7 +31,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, testregistry, Test.Cases, jsonparser, DOM, XMLRead;
+  SysUtils, Classes, testregistry, Test.Cases, DOM, XMLRead;
 
 // ---------------------------------------------------------------------------- TDiffTests
 
@@ -87,21 +85,11 @@ const
     + '{"stack":[0,1],"values":[5,500,0,0,5,500,0],"line":[500,500,0,0]},'
     + '{"stack":[0,1],"values":[5,500,2,200,0,0,30]}]}]}';
 
-var
-  Dhat: TJSONObject;
-
-procedure TDhatTests.TearDown;
-begin
-  FreeAndNil(Dhat);
-end;
-
 function TDhatTests.Site: TJSONObject;
 begin
   WriteText('sites.json', Profile);
-  FreeAndNil(Dhat);
-  Dhat := CallForJson('dhat sites.json');
-  Same(1, Dhat.Arrays['pps'].Count, 'entries');
-  Result := Dhat.Arrays['pps'].Objects[0];
+  Same(1, Ask('dhat sites.json').Arrays['pps'].Count, 'entries');
+  Result := Answer.Arrays['pps'].Objects[0];
 end;
 
 // Its own code where node and valgrind are installed; else its rules.
@@ -123,8 +111,8 @@ begin
   Same(10, Site.Int64s['tbk'], 'blocks');
   Same(200, Site.Int64s['eb'], 'bytes at the end');
   AssertEquals('frames', '[2, 1]', Site.Arrays['fs'].AsJSON);
-  AssertEquals('names', '["[root]", "main", "Load (a.pas:7)"]', Dhat.Arrays['ftbl'].AsJSON);
-  Same(4000000, Dhat.Int64s['te'], 'the end');
+  AssertEquals('names', '["[root]", "main", "Load (a.pas:7)"]', Answer.Arrays['ftbl'].AsJSON);
+  Same(4000000, Answer.Int64s['te'], 'the end');
 end;
 
 procedure TDhatTests.LivesAndThePeakOfASiteComeFromTheTimeLine;
@@ -142,15 +130,11 @@ const
 begin
   WriteText('months.json', Profile.Replace('[5,500,2,200,0,0,30]',
     '[10000000,1000000000,10000000,1000000000,0,0,25920000000000000]'));
-  FreeAndNil(Dhat);
-  Dhat := CallForJson('dhat months.json');
-  AssertEquals(1.0, Dhat.Arrays['pps'].Objects[0].Floats['tl'] / Month, 0.001);
+  AssertEquals(1.0, Ask('dhat months.json').Arrays['pps'].Objects[0].Floats['tl'] / Month, 0.001);
   WriteText('months.json', Profile.Replace('[500,500,0,0]', '[1000000000000,0]')
     .Replace('[1000,2000,3000,4000]', '[0,7776000000]')
     .Replace('[5,500,0,0,5,500,0]', '[10000000000,1000000000000,0,0,0,0,0]'));
-  FreeAndNil(Dhat);
-  Dhat := CallForJson('dhat months.json');
-  AssertEquals(1.0, Dhat.Arrays['pps'].Objects[0].Floats['tl'] / Quarter, 0.001);
+  AssertEquals(1.0, Ask('dhat months.json').Arrays['pps'].Objects[0].Floats['tl'] / Quarter, 0.001);
 end;
 
 procedure TDhatTests.FilesWithoutAProfileOfTheHeapAreRefused;

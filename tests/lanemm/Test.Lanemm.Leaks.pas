@@ -252,12 +252,10 @@ var
 begin
   for Setting in Settings do
   begin
-    FreeAndNil(Planted);
     StartAndStop('./Planted leakgrown', 'LANEMM=quiet,' + Setting);
     HasPlanted(Read(''));
     AtLeast(LeakedBlocks + Grown - 1, Answer.Int64s['blocks'], Setting + ': leaks');
     AtMost(LeakedBlocks + Grown, Answer.Int64s['blocks'], Setting + ': leaks');
-    FreeAndNil(Planted);
     Start('./Planted leakchurn', 'LANEMM=quiet,' + Setting);
     HasPlanted(Read('--pause'));
   end;
@@ -273,7 +271,6 @@ var
 begin
   for Mode := 0 to High(Modes) do
   begin
-    FreeAndNil(Planted);
     if Mode = High(Modes) then
       Start('./Planted leakchurn', 'LANEMM=quiet,' + Modes[Mode])
     else

@@ -104,7 +104,6 @@ begin
     CheckEquals('', Shell('promtool check metrics < named.prom'));
     CheckEquals('', Shell(Format('../lanemm state %d --json > named.json; '
       + '../lanemm map %0:d --by=thread --svg=named.svg; %s', [Planted.Id, Reads])));
-    TearDown;
   end;
 end;
 
@@ -212,7 +211,6 @@ begin
       Same(750, Item(Json, 'contents', 'name', 'Planted.TAlpha').Int64s['blocks'], 'objects');
       Json.Free;
     end;
-    TearDown;
   end;
   AtLeast(1, EndedCount, 'times that it had ended');
 end;

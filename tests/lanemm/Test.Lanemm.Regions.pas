@@ -157,7 +157,6 @@ end;
 
 procedure TRegionsTests.AReportOfWhatIsInUseHasTheRegions;
 begin
-  FreeAndNil(Planted);
   Start('./Planted regions churn', 'LANEMM=profile');
   CallWell(Format('report %d inuse', [Planted.Id]));
   Has('Regions, which no profile samples:', Printed);

@@ -7,13 +7,12 @@ unit Test.Lanemm.Replays;
 interface
 
 uses
-  fpJson, Test.Lanemm.Tools;
+  Test.Lanemm.Tools;
 
 type
   /// The command, and the setting.
   TReplayTests = class(TLanemmTest)
   private
-    Answer: TJSONObject;
     /// Records ./Recorded with Arguments while it does its work, and repeats it once. Fails unless the
     /// calls are those that it counted.
     procedure RepeatsWhatWasCounted(const Work: string);
@@ -22,8 +21,6 @@ type
     /// Repeats a recording once, for JSON.
     procedure Ask(const Arguments: string);
     function FileSize(const Name: string): Int64;
-  protected
-    procedure TearDown; override;
   published
     procedure TwoThreadsAreRepeatedWithTheirCalls;
     procedure ThreadsThatEndLeaveNothing;
@@ -50,17 +47,11 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, jsonparser;
-
-procedure TReplayTests.TearDown;
-begin
-  FreeAndNil(Answer);
-end;
+  SysUtils, testregistry;
 
 procedure TReplayTests.Ask(const Arguments: string);
 begin
-  FreeAndNil(Answer);
-  Answer := CallForJson('replay --json --quiet --rounds=1 ' + Arguments);
+  inherited Ask('replay --json --quiet --rounds=1 ' + Arguments);
 end;
 
 function TReplayTests.FileSize(const Name: string): Int64;

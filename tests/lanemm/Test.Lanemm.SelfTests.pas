@@ -6,19 +6,15 @@ unit Test.Lanemm.SelfTests;
 interface
 
 uses
-  fpJson, Test.Lanemm.Tools;
+  Test.Lanemm.Tools;
 
 type
   /// The command. In a folder of its own it starts a script in place of lanemm-replay, and a
   /// library that loses contents in place of LaneMM's.
   TSelfTestTests = class(TLanemmTest)
   private
-    Answer: TJSONObject;
-    procedure ReadAnswer;
     /// Calls `lanemm selftest --quick` with Options and such a script.
     procedure CallBeside(const Script, Options: string);
-  protected
-    procedure TearDown; override;
   published
     procedure AllSuitesPassHere;
     procedure EverySuiteFailsWithoutLaneMM;
@@ -31,22 +27,11 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, jsonparser, LaneMM;
+  SysUtils, testregistry, LaneMM;
 
 const
   SuiteCount = 19;
   Machine = '[ $2 = machine ] && exec ../../lanemm-replay "$@"; ';
-
-procedure TSelfTestTests.TearDown;
-begin
-  FreeAndNil(Answer);
-end;
-
-procedure TSelfTestTests.ReadAnswer;
-begin
-  FreeAndNil(Answer);
-  Answer := GetJSON(Printed) as TJSONObject;
-end;
 
 procedure TSelfTestTests.CallBeside(const Script, Options: string);
 begin
@@ -61,8 +46,7 @@ end;
 // Of a machine that allows what the other tests of lanemm need, too.
 procedure TSelfTestTests.AllSuitesPassHere;
 begin
-  CallWell('selftest --quick --json');
-  ReadAnswer;
+  Ask('selftest --quick --json');
   AssertEquals('version', LaneMM_Version, Answer.Strings['version']);
   Same(SuiteCount, Answer.Integers['passed'], 'suites in ' + Printed);
 end;
@@ -71,7 +55,7 @@ procedure TSelfTestTests.EverySuiteFailsWithoutLaneMM;
 begin
   CallBeside(Machine + 'LANEMM=off exec ../../lanemm-replay "$@"', '--json 2> beside/errors');
   Same(1, ExitStatus, 'exit code');
-  ReadAnswer;
+  TakeAnswer(Printed);
   Same(SuiteCount, Answer.Integers['failed'], 'suites in ' + Printed);
   Has(', seen other bytes', Item(Answer, 'suites', 'name', 'C library').Strings['text']);
 end;
@@ -85,7 +69,7 @@ var
 begin
   CallBeside(Machine + 'case $2 in blocks | threads | contents | malloc | fork | return | live) exit 0 ;; '
     + 'esac; LANEMM=event=all:stderr exec ../../lanemm-replay "$@"', '--json 2> beside/errors');
-  ReadAnswer;
+  TakeAnswer(Printed);
   for Suite in Suites do
   begin
     AssertEquals(Suite, 'failed', Item(Answer, 'suites', 'name', Suite).Strings['outcome']);

@@ -51,6 +51,9 @@ type
     /// Of the last call.
     ExitStatus: Integer;
     Printed, Errors: string;
+    /// Of the last Ask or TakeAnswer; it is freed with the next one, or with the test.
+    Answer: TJSONObject;
+    procedure TearDown; override;
     procedure CheckExit(Code: Integer); override;
     procedure Act(const Word, Rest: string); override;
     function Value(const Name: string): string; override;
@@ -60,6 +63,10 @@ type
     procedure CallWell(const Arguments: string);
     /// The same; returns what it printed as JSON, which the caller frees.
     function CallForJson(const Arguments: string): TJSONObject;
+    /// The same; it is the new Answer.
+    function Ask(const Arguments: string): TJSONObject;
+    /// Makes JSON the new Answer; returns it.
+    function TakeAnswer(const Text: string): TJSONObject;
     /// Runs a line of a shell; returns what it printed to both outputs. ExitStatus is set.
     function Shell(const Line: string): string;
     /// Skips the test unless the command works: a container or a chroot may forbid it.
@@ -82,13 +89,10 @@ type
   TPlantedTest = class(TLanemmTest)
   protected
     Planted: TPlanted;
-    Answer: TJSONObject;
-    /// Starts the program.
+    /// Starts the program, in the place of an earlier one.
     procedure Start(const Command, Settings: string);
     /// The same, and waits until it has stopped itself.
     procedure StartAndStop(const Command, Settings: string);
-    /// Calls lanemm for JSON: Answer, which is freed with the next call, or with the test.
-    function Ask(const Arguments: string): TJSONObject;
     procedure Act(const Word, Rest: string); override;
     function Value(const Name: string): string; override;
     procedure TearDown; override;
@@ -181,13 +185,8 @@ begin
 end;
 
 function TPlanted.IsStopped: Boolean;
-var
-  State: TStringList;
 begin
-  State := TStringList.Create;
-  State.LoadFromFile(Format('/proc/%d/stat', [Id]));
-  Result := Pos(') T ', State.Text) > 0;
-  State.Free;
+  Result := Pos(') T ', ReadText(Format('/proc/%d/stat', [Id]))) > 0;
 end;
 
 procedure TPlanted.AwaitStop;
@@ -203,14 +202,18 @@ end;
 
 // ---------------------------------------------------------------------------- TLanemmTest
 
+procedure TLanemmTest.TearDown;
+begin
+  FreeAndNil(Answer);
+  inherited TearDown;
+end;
+
 procedure TLanemmTest.Call(const Arguments: string);
 var
   Child: TProcess;
   Argument: string;
-  Output: TStringStream;
 begin
   Child := TProcess.Create(nil);
-  Output := TStringStream.Create('');
   Child.Executable := Root + 'build/lanemm';
   for Argument in Arguments.Split([' '], TStringSplitOptions.ExcludeEmpty) do
     Child.Parameters.Add(Argument);
@@ -221,7 +224,6 @@ begin
   Errors := ReadAll(Child.Stderr);
   Child.WaitOnExit;
   ExitStatus := Child.ExitStatus;
-  Output.Free;
   Child.Free;
 end;
 
@@ -235,6 +237,19 @@ function TLanemmTest.CallForJson(const Arguments: string): TJSONObject;
 begin
   CallWell(Arguments);
   Result := GetJSON(Printed) as TJSONObject;
+end;
+
+function TLanemmTest.Ask(const Arguments: string): TJSONObject;
+begin
+  CallWell(Arguments);
+  Result := TakeAnswer(Printed);
+end;
+
+function TLanemmTest.TakeAnswer(const Text: string): TJSONObject;
+begin
+  FreeAndNil(Answer);
+  Answer := GetJSON(Text) as TJSONObject;
+  Result := Answer;
 end;
 
 procedure TLanemmTest.Needs(const Command, What: string);
@@ -345,7 +360,6 @@ var
 begin
   if (Word = 'start') or (Word = 'stopped') then
   begin
-    FreeAndNil(Planted);
     Start(Rest, '');
     if Word = 'stopped' then
       Planted.AwaitStop;
@@ -379,6 +393,7 @@ end;
 
 procedure TPlantedTest.Start(const Command, Settings: string);
 begin
+  FreeAndNil(Planted);
   Planted := TPlanted.Create(Command, Settings);
 end;
 
@@ -388,16 +403,8 @@ begin
   Planted.AwaitStop;
 end;
 
-function TPlantedTest.Ask(const Arguments: string): TJSONObject;
-begin
-  FreeAndNil(Answer);
-  Answer := CallForJson(Arguments);
-  Result := Answer;
-end;
-
 procedure TPlantedTest.TearDown;
 begin
-  FreeAndNil(Answer);
   FreeAndNil(Planted);
   inherited TearDown;
 end;

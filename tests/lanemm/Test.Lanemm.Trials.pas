@@ -24,7 +24,6 @@ type
   /// The command.
   TTryTests = class(TLanemmTest)
   private
-    Answer: TJSONObject;
     /// Calls `lanemm try` for JSON.
     function Ask(const Arguments: string): TJSONObject;
     /// Fails unless the manager is best by peak memory and page faults, and the other one worse.
@@ -39,7 +38,6 @@ type
   protected
     procedure Act(const Word, Rest: string); override;
     function Number(const Name: string): Int64; override;
-    procedure TearDown; override;
   published
     procedure LaneMMHasFewerFaultsWhereArraysGrow;
     procedure ALibraryThatEndsTheProgramIsOut;
@@ -52,7 +50,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, jsonparser, Test.Cases, TryStatistics;
+  SysUtils, testregistry, Test.Cases, TryStatistics;
 
 const
   HeapName = 'Free Pascal''s heap';
@@ -96,16 +94,9 @@ end;
 
 // ---------------------------------------------------------------------------- TTryTests
 
-procedure TTryTests.TearDown;
-begin
-  FreeAndNil(Answer);
-end;
-
 function TTryTests.Ask(const Arguments: string): TJSONObject;
 begin
-  FreeAndNil(Answer);
-  Answer := CallForJson('try --json --quiet ' + Arguments);
-  Result := Answer;
+  Result := inherited Ask('try --json --quiet ' + Arguments);
 end;
 
 function TTryTests.Conclusion(const Measure: string): TJSONObject;
@@ -219,8 +210,8 @@ end;
 
 procedure TTryTests.AServerIsMeasuredAtRestAndEnded;
 begin
-  Answer := GetJSON(Shell('../lanemm try --json --quiet --rounds=1 --for=2s --load=''kill -0 $TRY_PID'''
-    + ' --only="LaneMM,LaneMM huge=0" ./Tried rest huge=0')) as TJSONObject;
+  TakeAnswer(Shell('../lanemm try --json --quiet --rounds=1 --for=2s --load=''kill -0 $TRY_PID'''
+    + ' --only="LaneMM,LaneMM huge=0" ./Tried rest huge=0'));
   Same(0, ExitStatus, 'exit code');
   AtLeast(HeavyBytes, Rest('LaneMM'), 'at rest');
   AtMost(HeavyBytes div 2, Rest('LaneMM huge=0'), 'at rest');
