@@ -95,20 +95,16 @@ end;
 // ---------------------------------------------------------------------------- TStoppedTest
 
 procedure TStoppedTest.ObjectsAreCountedByClass;
-var
-  Json: TJSONObject;
 begin
-  Json := Read('--contents');
-  Same(AlphaInUse, Item(Json, 'contents', 'name', 'Planted.TAlpha').Int64s['blocks'], 'TAlpha');
-  Same(BetaInUse, Item(Json, 'contents', 'name', 'Planted.TBeta').Int64s['blocks'], 'TBeta');
+  Read('--contents');
+  Same(AlphaInUse, Item(Answer, 'contents', 'name', 'Planted.TAlpha').Int64s['blocks'], 'TAlpha');
+  Same(BetaInUse, Item(Answer, 'contents', 'name', 'Planted.TBeta').Int64s['blocks'], 'TBeta');
 end;
 
 procedure TStoppedTest.StringsAreCounted;
-var
-  Json: TJSONObject;
 begin
-  Json := Read('--contents');
-  Same(TextCount, Item(Json, 'contents', 'name', 'UnicodeString').Int64s['blocks'], 'strings');
+  Read('--contents');
+  Same(TextCount, Item(Answer, 'contents', 'name', 'UnicodeString').Int64s['blocks'], 'strings');
 end;
 
 procedure TStoppedTest.ASoundHeapHasNoDamage;
@@ -125,14 +121,12 @@ begin
 end;
 
 procedure TStoppedTests.TotalsAreThoseOfTheProcess;
-var
-  Json: TJSONObject;
 begin
-  Json := Read('');
-  Same(Planted.Number('used'), Json.FindPath('totals.usedBytes').AsInt64, 'used');
-  Same(Planted.Number('reserved'), Json.FindPath('totals.reservedBytes').AsInt64, 'reserved');
-  Same(Planted.Number('large'), Json.FindPath('large.blocks').AsInt64, 'large blocks');
-  Same(Planted.Number('largeBytes'), Json.FindPath('large.bytes').AsInt64, 'their bytes');
+  Read('');
+  Same(Planted.Number('used'), Answer.FindPath('totals.usedBytes').AsInt64, 'used');
+  Same(Planted.Number('reserved'), Answer.FindPath('totals.reservedBytes').AsInt64, 'reserved');
+  Same(Planted.Number('large'), Answer.FindPath('large.blocks').AsInt64, 'large blocks');
+  Same(Planted.Number('largeBytes'), Answer.FindPath('large.bytes').AsInt64, 'their bytes');
 end;
 
 procedure TStoppedTests.ClassesAreThoseOfTheProcess;
@@ -162,26 +156,23 @@ begin
 end;
 
 procedure TStoppedTests.NoRecordChanges;
-var
-  Json: TJSONObject;
 begin
-  Json := Read('');
-  Same(0, Json.Int64s['changedRecords'], 'records that changed');
-  Same(0, Json.Int64s['damagedRecords'], 'records that cannot be');
-  AtLeast(10, Json.Int64s['records'], 'records');
+  Read('');
+  Same(0, Answer.Int64s['changedRecords'], 'records that changed');
+  Same(0, Answer.Int64s['damagedRecords'], 'records that cannot be');
+  AtLeast(10, Answer.Int64s['records'], 'records');
   CheckEquals('', Errors);
 end;
 
 procedure TStoppedTests.FreedByOthersIsCountedForTheOwner;
 var
-  Json: TJSONObject;
   Index: Integer;
   Sum: Int64;
 begin
-  Json := Read('');
+  Read('');
   Sum := 0;
-  for Index := 0 to Json.Arrays['threads'].Count - 1 do
-    Inc(Sum, Json.Arrays['threads'].Objects[Index].Int64s['freedByOthers']);
+  for Index := 0 to Answer.Arrays['threads'].Count - 1 do
+    Inc(Sum, Answer.Arrays['threads'].Objects[Index].Int64s['freedByOthers']);
   // A full span that was given up belongs to the first thread that frees a block of it.
   AtLeast(1, Sum, 'blocks that other threads have freed');
   AtMost(Taken, Sum, 'blocks that other threads have freed');
@@ -275,12 +266,10 @@ begin
 end;
 
 procedure TStoppedDebugTests.TotalsAreThoseOfTheProcess;
-var
-  Json: TJSONObject;
 begin
-  Json := Read('');
-  Same(Planted.Number('used'), Json.FindPath('totals.usedBytes').AsInt64, 'used');
-  AtLeast(AlphaInUse + BetaInUse, Json.FindPath('debug.blocks').AsInt64, 'debug blocks');
+  Read('');
+  Same(Planted.Number('used'), Answer.FindPath('totals.usedBytes').AsInt64, 'used');
+  AtLeast(AlphaInUse + BetaInUse, Answer.FindPath('debug.blocks').AsInt64, 'debug blocks');
 end;
 
 procedure TStoppedDebugTests.ABlockTellsItsNumberAndThread;
@@ -335,22 +324,20 @@ end;
 
 procedure TProcessTests.ARunningProcessIsRead;
 var
-  Json: TJSONObject;
   Turn: Integer;
 begin
   Start('./Planted churn', '');
   for Turn := 1 to 20 do
   begin
-    Json := Read('--contents --damage');
-    Same(AlphaInUse, Item(Json, 'contents', 'name', 'Planted.TAlpha').Int64s['blocks'],
+    Read('--contents --damage');
+    Same(AlphaInUse, Item(Answer, 'contents', 'name', 'Planted.TAlpha').Int64s['blocks'],
       'TAlpha, which does not change');
-    Same(0, Json.Arrays['damage'].Count, 'damage ' + Json.Arrays['damage'].AsJSON);
+    Same(0, Answer.Arrays['damage'].Count, 'damage ' + Answer.Arrays['damage'].AsJSON);
   end;
 end;
 
 procedure TProcessTests.AProcessStoppedAnywhereIsSound;
 var
-  Json: TJSONObject;
   Turn: Integer;
 begin
   Start('./Planted churn', '');
@@ -358,33 +345,29 @@ begin
   begin
     Planted.Send(SIGSTOP);
     Planted.AwaitStop;
-    Json := Read('--contents');
-    Same(0, Json.Int64s['changedRecords'], 'records that changed');
-    Same(AlphaInUse, Item(Json, 'contents', 'name', 'Planted.TAlpha').Int64s['blocks'],
+    Read('--contents');
+    Same(0, Answer.Int64s['changedRecords'], 'records that changed');
+    Same(AlphaInUse, Item(Answer, 'contents', 'name', 'Planted.TAlpha').Int64s['blocks'],
       'TAlpha');
     Planted.Send(SIGCONT);
   end;
 end;
 
 procedure TProcessTests.AProcessThatHoldsAllLocksIsRead;
-var
-  Json: TJSONObject;
 begin
   Start('./Planted locked', '');
-  Json := Read('--contents');
-  Same(Planted.Number('used'), Json.FindPath('totals.usedBytes').AsInt64, 'used');
-  Same(AlphaInUse, Item(Json, 'contents', 'name', 'Planted.TAlpha').Int64s['blocks'], 'TAlpha');
+  Read('--contents');
+  Same(Planted.Number('used'), Answer.FindPath('totals.usedBytes').AsInt64, 'used');
+  Same(AlphaInUse, Item(Answer, 'contents', 'name', 'Planted.TAlpha').Int64s['blocks'], 'TAlpha');
 end;
 
 procedure TProcessTests.AStrippedProgramIsRead;
-var
-  Json: TJSONObject;
 begin
   // Without symbols and without a status page.
   StartAndStop('./PlantedStripped stop', 'LANEMM=live=0');
-  Json := Read('--contents');
-  Same(Planted.Number('used'), Json.FindPath('totals.usedBytes').AsInt64, 'used');
-  Same(AlphaInUse, Item(Json, 'contents', 'name', 'Planted.TAlpha').Int64s['blocks'], 'TAlpha');
+  Read('--contents');
+  Same(Planted.Number('used'), Answer.FindPath('totals.usedBytes').AsInt64, 'used');
+  Same(AlphaInUse, Item(Answer, 'contents', 'name', 'Planted.TAlpha').Int64s['blocks'], 'TAlpha');
 end;
 
 procedure TProcessTests.BlocksOfACProgramAreCounted;
@@ -400,17 +383,15 @@ begin
 end;
 
 procedure TProcessTests.ARealCProgramIsRead;
-var
-  Json: TJSONObject;
 begin
   Start('python3 -c "' + 'x = [bytes(5000) for i in range(2000)]; import '
     + 'os, signal; print(''ready 1'', flush=True); os.kill(os.getpid(), signal.SIGSTOP)"',
     'LD_PRELOAD=' + Root + 'build/lib/liblanemm.so');
   Planted.AwaitStop;
-  Json := Read('--contents --damage');
-  AtLeast(2000, Item(Json, 'classes', 'blockSize', '5120').Int64s['blocks'], 'blocks');
-  AtMost(2100, Item(Json, 'classes', 'blockSize', '5120').Int64s['blocks'], 'blocks');
-  Same(0, Json.Arrays['damage'].Count, 'damage');
+  Read('--contents --damage');
+  AtLeast(2000, Item(Answer, 'classes', 'blockSize', '5120').Int64s['blocks'], 'blocks');
+  AtMost(2100, Item(Answer, 'classes', 'blockSize', '5120').Int64s['blocks'], 'blocks');
+  Same(0, Answer.Arrays['damage'].Count, 'damage');
 end;
 
 initialization
