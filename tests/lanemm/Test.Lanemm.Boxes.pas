@@ -120,15 +120,13 @@ end;
 
 procedure TBoxTests.AFolderThatIsNotThereIsAnError;
 begin
-  Call('ps --dead made/none');
-  Refused(1, 'there is no folder made/none');
+  Refuses('ps --dead made/none', 1, 'there is no folder made/none');
 end;
 
 procedure TBoxTests.ATextThatIsNestedTooDeeplyIsDamaged;
 begin
   WriteBox('deep.lanebox', '{"heap":' + StringOfChar('[', 100000));
-  Call('blackbox made/deep.lanebox');
-  Refused(7, 'deep.lanebox is damaged: its text is no state of a process');
+  Refuses('blackbox made/deep.lanebox', 7, 'deep.lanebox is damaged: its text is no state of a process');
 end;
 
 // Nor is one of them waited for.

@@ -38,13 +38,10 @@ uses
 procedure TDiffTests.ADeeplyNestedFileIsRefused;
 begin
   WriteText('deep.json', '{"profiles":' + StringOfChar('[', 300000));
-  Call('diff deep.json deep.json');
-  Refused(7, 'deep.json is damaged: it is nested too deeply');
+  Refuses('diff deep.json deep.json', 7, 'deep.json is damaged: it is nested too deeply');
   WriteText('deep.json', '{"a":''"'',"profiles":' + StringOfChar('[', 300000));
-  Call('diff deep.json deep.json');
-  Refused(7, 'deep.json is damaged: it is nested too deeply');
-  Call('dhat deep.json');
-  Refused(7, 'deep.json is no JSON and no page of profiles');
+  Refuses('diff deep.json deep.json', 7, 'deep.json is damaged: it is nested too deeply');
+  Refuses('dhat deep.json', 7, 'deep.json is no JSON and no page of profiles');
   WriteText('brackets.json', '{"groups":[{"name":"' + StringOfChar('[', 5000) + '","blocks":1,"bytes":2}]}');
   CallWell('diff brackets.json brackets.json');
 end;
@@ -140,19 +137,14 @@ end;
 procedure TDhatTests.FilesWithoutAProfileOfTheHeapAreRefused;
 begin
   WriteText('none.json', '{"profiles":[]}');
-  Call('dhat none.json');
-  Refused(1, 'none.json has no profile of the heap');
+  Refuses('dhat none.json', 1, 'none.json has no profile of the heap');
   WriteText('torn.json', Copy(Profile, 1, 300));
-  Call('dhat torn.json');
-  Refused(7, 'torn.json is no JSON and no page of profiles');
+  Refuses('dhat torn.json', 7, 'torn.json is no JSON and no page of profiles');
   WriteText('bare.json', Copy(Profile, Pos('"profiles"', Profile) - 1).Replace(',"profiles', '{"profiles'));
-  Call('dhat bare.json');
-  Refused(7, 'bare.json is damaged: ');
+  Refuses('dhat bare.json', 7, 'bare.json is damaged: ');
   WriteText('odd.json', Profile.Replace('"sites":[', '"sites":5,"others":['));
-  Call('dhat odd.json');
-  Refused(7, 'odd.json is damaged: ');
-  Call('dhat');
-  Refused(2, 'PROFILE is missing');
+  Refuses('dhat odd.json', 7, 'odd.json is damaged: ');
+  Refuses('dhat', 2, 'PROFILE is missing');
 end;
 
 initialization

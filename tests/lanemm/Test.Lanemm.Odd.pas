@@ -167,10 +167,7 @@ begin
     HasNot(Format('pid="%d"', [Planted.Id]), Printed);
     Has(Format('lanemm_up{pid="%d",program="Planted"} 1', [Other.Id]), Printed);
     for Words in Asked do
-    begin
-      Call(Format(Words, [Planted.Id]));
-      Refused(4, Format('process %d has no status page', [Planted.Id]));
-    end;
+      Refuses(Format(Words, [Planted.Id]), 4, Format('process %d has no status page', [Planted.Id]));
   finally
     Other.Free;
   end;

@@ -171,32 +171,26 @@ begin
   Shell('head -c 150000 many.lanerec > cut.lanerec; head -c 30000 many.lanerec > stump.lanerec');
   CallWell('replay --quiet --rounds=1 cut.lanerec');
   Has('The file has no end: the program was killed, or still runs. What is whole is repeated.', Printed);
-  Call('replay stump.lanerec');
-  Refused(7, 'stump.lanerec has no calls');
+  Refuses('replay stump.lanerec', 7, 'stump.lanerec has no calls');
 end;
 
 procedure TReplayTests.ADamagedFileIsRefused;
 begin
   RecordMany('');
   Shell('printf "\7" | dd of=many.lanerec bs=1 seek=100000 conv=notrunc 2>&-');
-  Call('replay many.lanerec');
-  Refused(7, 'many.lanerec is damaged near byte 65');
+  Refuses('replay many.lanerec', 7, 'many.lanerec is damaged near byte 65');
   Has('the checksum is wrong; nothing is replayed', Errors);
   Shell('printf "\377\377\377" | dd of=many.lanerec bs=1 seek=17 conv=notrunc 2>&-');
-  Call('replay many.lanerec');
-  Refused(7, 'no part has that length; nothing is replayed');
+  Refuses('replay many.lanerec', 7, 'no part has that length; nothing is replayed');
 end;
 
 procedure TReplayTests.OtherFilesAreRefused;
 begin
-  Call('replay waste.so');
-  Refused(7, 'waste.so is no recording; `LANEMM=record=FILE` makes one');
-  Call('replay nothing.lanerec');
-  Refused(1, 'nothing.lanerec: No such file or directory');
+  Refuses('replay waste.so', 7, 'waste.so is no recording; `LANEMM=record=FILE` makes one');
+  Refuses('replay nothing.lanerec', 1, 'nothing.lanerec: No such file or directory');
   RecordMany('');
   Shell('printf "\2" | dd of=many.lanerec bs=1 seek=8 conv=notrunc 2>&-');
-  Call('replay many.lanerec');
-  Refused(6, 'recorded by another version of LaneMM');
+  Refuses('replay many.lanerec', 6, 'recorded by another version of LaneMM');
 end;
 
 procedure TReplayTests.ALibraryThatWastesLoses;
@@ -258,15 +252,11 @@ end;
 
 procedure TReplayTests.WrongOptionsAreNamed;
 begin
-  Call('replay');
-  Refused(2, 'FILE is missing');
+  Refuses('replay', 2, 'FILE is missing');
   RecordMany(',record:most=20K');
-  Call('replay --managers=LaneMM many.lanerec');
-  Refused(2, 'one manager alone');
-  Call('replay --managers=LaneMM,other many.lanerec');
-  Refused(2, 'there is no manager `other`');
-  Call('replay --rounds=0 many.lanerec');
-  Refused(2, '--rounds needs a number');
+  Refuses('replay --managers=LaneMM many.lanerec', 2, 'one manager alone');
+  Refuses('replay --managers=LaneMM,other many.lanerec', 2, 'there is no manager `other`');
+  Refuses('replay --rounds=0 many.lanerec', 2, '--rounds needs a number');
 end;
 
 initialization

@@ -75,6 +75,8 @@ type
     function Item(Json: TJSONObject; const List, Key, Value: string): TJSONObject;
     /// Fails unless the exit code was Code and Part is in the error.
     procedure Refused(Code: Integer; const Part: string);
+    /// The same of a call of lanemm.
+    procedure Refuses(const Arguments: string; Code: Integer; const Part: string);
     /// Writes a file in the folder Built.
     procedure WriteText(const FileName, Text: string);
   end;
@@ -293,6 +295,12 @@ procedure TLanemmTest.Refused(Code: Integer; const Part: string);
 begin
   Has(Part, Errors);
   Same(Code, ExitStatus, 'exit code');
+end;
+
+procedure TLanemmTest.Refuses(const Arguments: string; Code: Integer; const Part: string);
+begin
+  Call(Arguments);
+  Refused(Code, Part);
 end;
 
 procedure TLanemmTest.WriteText(const FileName, Text: string);

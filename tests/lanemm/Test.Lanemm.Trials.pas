@@ -185,8 +185,7 @@ end;
 procedure TTryTests.AProgramWithItsOwnMallocIsRefused;
 begin
   CompileOwnMalloc;
-  Call('try -- ./own');
-  Refused(4, './own has a malloc of its own, so it takes no other manager');
+  Refuses('try -- ./own', 4, './own has a malloc of its own, so it takes no other manager');
 end;
 
 procedure TTryTests.AProgramWithItsOwnMallocIsNotSaidToRunOnLaneMM;

@@ -65,8 +65,7 @@ begin
   Tree := Answer.Arrays['retainerTree'].AsJSON;
   Ask(Format('why %d --json', [Planted.Id]));
   CheckEquals(Tree, Answer.Arrays['retainerTree'].AsJSON, 'the same again');
-  Call(Format('why %d TAlpha --json', [Planted.Id]));
-  Refused(2, 'without `TAlpha`');
+  Refuses(Format('why %d TAlpha --json', [Planted.Id]), 2, 'without `TAlpha`');
 end;
 
 procedure TWhyTests.TheTreeHasTheLinesOfItsBlocks;

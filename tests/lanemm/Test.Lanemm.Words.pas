@@ -124,11 +124,9 @@ end;
 procedure TCoreTests.ACoreFileThatWasCutOffIsRefused;
 begin
   Shell(Format('head -c 1000000 %s > cut.core', [CoreFile]));
-  Call('core cut.core');
-  Refused(7, 'cut off');
+  Refuses('core cut.core', 7, 'cut off');
   Shell(Format('head -c 100 %s > cut.core', [CoreFile]));
-  Call('core cut.core');
-  Refused(7, 'cut off');
+  Refuses('core cut.core', 7, 'cut off');
 end;
 
 // What is left may be enough for the numbers.
@@ -266,8 +264,7 @@ end;
 procedure TCoreTests.ACoreFileWithoutMemoryIsRefused;
 begin
   CopyWithCount('empty.core', 0);
-  Call('core empty.core');
-  Refused(7, 'has no memory in it');
+  Refuses('core empty.core', 7, 'has no memory in it');
 end;
 
 // Where a segment of a file begins within a page, its mapping begins before it. The copy's note of mapped
