@@ -7,7 +7,7 @@ unit Test.Lanemm.Pages;
 interface
 
 uses
-  fpcunit, Targets;
+  fpcunit, Targets, TargetPages;
 
 type
   /// Memory in which each byte is the low one of its page number; counts how often it is read.
@@ -24,6 +24,10 @@ type
   TPageTests = class(TTestCase)
   private
     Memory: PByte;
+    Target: TTarget;
+    Pages: TTargetPages;
+    procedure OpenCounted(Limit: UInt64);
+    procedure OpenProcess;
     function Resident: Integer;
   protected
     procedure SetUp; override;
@@ -40,7 +44,7 @@ type
 implementation
 
 uses
-  SysUtils, BaseUnix, SysCall, testregistry, TargetPages;
+  SysUtils, BaseUnix, SysCall, testregistry;
 
 const
   MemoryPages = 4096;
@@ -87,7 +91,24 @@ end;
 
 procedure TPageTests.TearDown;
 begin
+  FreeAndNil(Pages);
+  FreeAndNil(Target);
   fpMunmap(Memory, MemoryPages * PageBytes);
+end;
+
+// Opens memory that is counted, up to Limit.
+procedure TPageTests.OpenCounted(Limit: UInt64);
+begin
+  Target := TCountedTarget.Create;
+  TCountedTarget(Target).Limit := Limit;
+  Pages := TTargetPages.Create(Target);
+end;
+
+// Opens the memory of this process.
+procedure TPageTests.OpenProcess;
+begin
+  Target := TProcessTarget.Create(GetProcessID);
+  Pages := TTargetPages.Create(Target);
 end;
 
 // Returns the number of pages of Memory that the system has entered in the page tables.
@@ -108,71 +129,52 @@ const
   BlockBytes = 64;
   Blocks = 1000;
 var
-  Target: TCountedTarget;
-  Pages: TTargetPages;
   Block: array[0..BlockBytes - 1] of Byte;
   Turn, Index: Integer;
 begin
-  Target := TCountedTarget.Create;
-  Target.Limit := High(UInt64);
-  Pages := TTargetPages.Create(Target);
+  OpenCounted(High(UInt64));
   for Turn := 1 to 3 do
     for Index := 0 to Blocks - 1 do
     begin
       CheckEquals(BlockBytes, Pages.Read(PageBytes + Index * BlockBytes, @Block, BlockBytes));
       CheckEquals(1 + Index * BlockBytes div PageBytes, Block[BlockBytes - 1], 'its contents');
     end;
-  CheckEquals((Blocks * BlockBytes + PageBytes - 1) div PageBytes, Target.Reads, 'reads');
-  Pages.Free;
-  Target.Free;
+  CheckEquals((Blocks * BlockBytes + PageBytes - 1) div PageBytes, TCountedTarget(Target).Reads, 'reads');
 end;
 
 procedure TPageTests.ABlockInTwoPagesIsWhole;
 const
   Before = 100;
 var
-  Target: TCountedTarget;
-  Pages: TTargetPages;
   Block: array[0..2 * Before - 1] of Byte;
 begin
-  Target := TCountedTarget.Create;
-  Target.Limit := High(UInt64);
-  Pages := TTargetPages.Create(Target);
+  OpenCounted(High(UInt64));
   CheckEquals(SizeOf(Block), Pages.Read(8 * PageBytes - Before, @Block, SizeOf(Block)));
   CheckEquals(7, Block[Before - 1], 'the end of the first');
   CheckEquals(8, Block[Before], 'the beginning of the second');
   CheckEquals(SizeOf(Block),
     Pages.Read(UInt64(MostCopies + 8) * PageBytes - Before, @Block, SizeOf(Block)));
   CheckEquals((MostCopies + 7) mod 256, Block[0], 'another page in its place');
-  Pages.Free;
-  Target.Free;
 end;
 
 procedure TPageTests.WhatIsReadableOfAPageIsRead;
+const
+  Limit = 5 * PageBytes + 100;
 var
-  Target: TCountedTarget;
-  Pages: TTargetPages;
   Block: array[0..199] of Byte;
 begin
-  Target := TCountedTarget.Create;
-  Target.Limit := 5 * PageBytes + 100;
-  Pages := TTargetPages.Create(Target);
+  OpenCounted(Limit);
   CheckEquals(150, Pages.Read(5 * PageBytes - 50, @Block, SizeOf(Block)));
-  CheckEquals(0, Pages.Read(Target.Limit, @Block, SizeOf(Block)));
-  Pages.Free;
-  Target.Free;
+  CheckEquals(0, Pages.Read(Limit, @Block, SizeOf(Block)));
 end;
 
 procedure TPageTests.PagesNeverTouchedAreNotRead;
 var
-  Target: TProcessTarget;
-  Pages: TTargetPages;
   Portion: array[0..LeastSparse - 1] of Byte;
   Got, Sum: NativeUInt;
   Address, Limit: UInt64;
 begin
-  Target := TProcessTarget.Create(GetProcessID);
-  Pages := TTargetPages.Create(Target);
+  OpenProcess;
   Address := UInt64(Memory);
   Limit := Address + (MemoryPages - 8) * PageBytes; // whole portions
   Sum := 0;
@@ -188,20 +190,15 @@ begin
   end;
   CheckEquals(Length(TouchedPages) * PageBytes, Sum, 'bytes read');
   CheckEquals(Length(TouchedPages), Resident, 'pages in the page tables');
-  Pages.Free;
-  Target.Free;
 end;
 
 procedure TPageTests.PagesNeverTouchedAreZeros;
 var
-  Target: TProcessTarget;
-  Pages: TTargetPages;
   Copy: array of Byte;
   Each: Byte;
   Sum: NativeUInt;
 begin
-  Target := TProcessTarget.Create(GetProcessID);
-  Pages := TTargetPages.Create(Target);
+  OpenProcess;
   SetLength(Copy, MemoryPages * PageBytes);
   FillChar(Copy[0], Length(Copy), $FF);
   Check(Pages.ReadAll(UInt64(Memory), @Copy[0], Length(Copy)), 'it is read');
@@ -210,8 +207,6 @@ begin
     Inc(Sum, Each);
   CheckEquals(Value * Length(TouchedPages) * PageBytes, Sum, 'sum of all bytes');
   CheckEquals(Length(TouchedPages), Resident, 'pages in the page tables');
-  Pages.Free;
-  Target.Free;
 end;
 
 // Each step is a page that was touched, or an end, however much lies between: 1 TB as the shadow of a
@@ -222,8 +217,6 @@ const
   Bytes = UInt64(1) shl 40;
   Offsets: array[0..3] of UInt64 = (0, UInt64(1) shl 33 + PageBytes, UInt64(1) shl 39, Bytes);
 var
-  Target: TProcessTarget;
-  Pages: TTargetPages;
   Shadow: PByte;
   Address, Offset: UInt64;
 begin
@@ -235,8 +228,7 @@ begin
   for Offset in Offsets do
     if Offset < Bytes then
       Shadow[Offset] := Value;
-  Target := TProcessTarget.Create(GetProcessID);
-  Pages := TTargetPages.Create(Target);
+  OpenProcess;
   Address := UInt64(Shadow);
   for Offset in Offsets do
   begin
@@ -244,8 +236,6 @@ begin
     CheckEquals(Int64(Offset), Int64(Address - UInt64(Shadow)), 'next');
     Inc(Address, PageBytes);
   end;
-  Pages.Free;
-  Target.Free;
   fpMunmap(Shadow, Bytes);
 end;
 
