@@ -37,7 +37,7 @@ type
     function PlantedLine(const What: string): Integer;
     /// The contents of the file of this program whose name ends with Suffix; '' without one.
     function Written(const Suffix: string): string;
-    /// The paths of its files whose names end with Suffix, in order. The caller frees the list.
+    /// The paths of its files whose names end with Suffix, in order; the list stays until the next call.
     function FilesOf(const Suffix: string): TStringList;
     /// Whether it is built for Windows.
     function IsForWindows: Boolean;
@@ -47,6 +47,7 @@ type
     procedure Clean;
   strict private
     FileName, Name: string;
+    Files: TStringList;
     function BuiltFile: string;
     procedure Start(const Executable, Settings: string; const Arguments: array of string);
   end;
@@ -291,10 +292,13 @@ begin
   {$endif}
   Source := TStringList.Create;
   Source.LoadFromFile(Path);
+  Files := TStringList.Create;
+  Files.Sorted := True;
 end;
 
 destructor TTestProgram.Destroy;
 begin
+  Files.Free;
   Source.Free;
   inherited Destroy;
 end;
@@ -303,11 +307,11 @@ function TTestProgram.FilesOf(const Suffix: string): TStringList;
 var
   Found: TSearchRec;
 begin
-  Result := TStringList.Create;
-  Result.Sorted := True;
+  Result := Files;
+  Files.Clear;
   if FindFirst(FileName + '_*MemoryManager_*' + Suffix, 0, Found) = 0 then
     repeat
-      Result.Add(Folder + Found.Name);
+      Files.Add(Folder + Found.Name);
     until FindNext(Found) <> 0;
   FindClose(Found);
 end;

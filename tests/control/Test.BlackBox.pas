@@ -53,7 +53,6 @@ begin
   Files := Program_.FilesOf('.lanebox');
   AssertEquals('files; ' + Program_.Errors, 1, Files.Count);
   Source := TFileStream.Create(Files[0], fmOpenRead);
-  Files.Free;
   New(Result);
   AssertEquals('bytes', BoxBytes, Source.Read(Result^, BoxBytes));
   Source.Free;

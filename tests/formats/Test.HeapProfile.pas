@@ -166,10 +166,6 @@ begin
   raise Exception.Create('No size ' + IntToStr(Size));
 end;
 
-// ---------------------------------------------------------------------------- the peak
-
-// ---------------------------------------------------------------------------- temporary blocks
-
 // ---------------------------------------------------------------------------- time
 
 procedure THeapProfileTests.LifetimesAreClassed;
@@ -220,8 +216,6 @@ begin
   Fail('No site of GROW');
 end;
 
-// ---------------------------------------------------------------------------- fragments, sizes
-
 // ---------------------------------------------------------------------------- classes, sums
 
 // The parts of a site add up to its values.
@@ -271,13 +265,9 @@ begin
   AssertEquals('columns without it', 14, Heap.Arrays['columns'].Count);
   Program_.Run(Exact + ',leaks', ['reports']);
   Files := Program_.FilesOf('.json');
-  try
-    AssertEquals('reports', 3, Files.Count);
-    AssertTrue('before the end', Pos('leak_space', ReadText(Files[0])) = 0);
-    AssertTrue('at the end', Pos('leak_space', ReadText(Files[2])) > 0);
-  finally
-    Files.Free;
-  end;
+  AssertEquals('reports', 3, Files.Count);
+  AssertTrue('before the end', Pos('leak_space', ReadText(Files[0])) = 0);
+  AssertTrue('at the end', Pos('leak_space', ReadText(Files[2])) > 0);
 end;
 
 // ---------------------------------------------------------------------------- the object
@@ -334,20 +324,15 @@ end;
 // The example is what page and tools are tested with.
 procedure THeapProfileTests.ExampleHasTheShapeOfAReport;
 var
-  Text: TStringList;
   Example: TJSONData;
 begin
   Program_.Run('contention,growth,least=1,profile,rate=1,json,leaks', ['array']);
-  All := GetJSON(Program_.Written('.json')) as TJSONObject;
-  Text := TStringList.Create;
-  Example := nil;
+  Load;
+  Example := GetJSON(ReadText(SourceFolder + 'tests/formats/profile-data.json'));
   try
-    Text.LoadFromFile(SourceFolder + 'tests/formats/profile-data.json');
-    Example := GetJSON(Text.Text);
     AssertEquals(NamesOf(Example), NamesOf(All));
   finally
     Example.Free;
-    Text.Free;
   end;
 end;
 
@@ -359,33 +344,17 @@ var
 begin
   Program_.Run(Exact + ',keep=2', ['reports']);
   Files := Program_.FilesOf('.json');
-  try
-    AssertEquals(Files.Text, 2, Files.Count);
-    AssertTrue(Files.Text, Pos('.2.json', Files[0]) > 0);
-    AssertTrue(Files.Text, Pos('.3.json', Files[1]) > 0);
-  finally
-    Files.Free;
-  end;
+  AssertEquals(Files.Text, 2, Files.Count);
+  AssertTrue(Files.Text, Pos('.2.json', Files[0]) > 0);
+  AssertTrue(Files.Text, Pos('.3.json', Files[1]) > 0);
   Program_.Run(Exact + ',folded', ['reports']);
-  Files := Program_.FilesOf('heap.*.folded');
-  try
-    AssertEquals(Files.Text, 3, Files.Count);
-  finally
-    Files.Free;
-  end;
+  AssertEquals(3, Program_.FilesOf('heap.*.folded').Count);
 end;
 
 procedure THeapProfileTests.ReportsAreWrittenEverySoOften;
-var
-  Files: TStringList;
 begin
   Program_.Run(Exact + ',every=50ms', ['growth']);
-  Files := Program_.FilesOf('.json');
-  try
-    AtLeast(3, Files.Count, 'reports'); // the program rests for 1,200 ms
-  finally
-    Files.Free;
-  end;
+  AtLeast(3, Program_.FilesOf('.json').Count, 'reports'); // the program rests for 1,200 ms
 end;
 
 // Each sample stands for 4,096 bytes or a little more: so few of them are behind the sum.

@@ -80,24 +80,18 @@ end;
 
 procedure TTimedReportsTests.AllFilesAreWhole(Program_: TTestProgram);
 var
-  Files: TStringList;
   FileName: string;
   Text: TFileStream;
 begin
-  Files := Program_.FilesOf('.json');
-  try
-    AtLeast(1, Files.Count, 'reports');
-    for FileName in Files do
-    begin
-      Text := TFileStream.Create(FileName, fmOpenRead);
-      try
-        GetJSON(Text).Free; // raises where the text ends too early
-      finally
-        Text.Free;
-      end;
+  AtLeast(1, Program_.FilesOf('.json').Count, 'reports');
+  for FileName in Program_.FilesOf('.json') do
+  begin
+    Text := TFileStream.Create(FileName, fmOpenRead);
+    try
+      GetJSON(Text).Free; // raises where the text ends too early
+    finally
+      Text.Free;
     end;
-  finally
-    Files.Free;
   end;
 end;
 
