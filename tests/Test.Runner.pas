@@ -121,17 +121,6 @@ procedure TListener.EndTestSuite(Suite: TTestSuite);
 begin
 end;
 
-// The value of --Name=Value, or '' when it is not given.
-function Option(const Name: string): string;
-var
-  Index: Integer;
-begin
-  Result := '';
-  for Index := 1 to ParamCount do
-    if StartsStr('--' + Name + '=', ParamStr(Index)) then
-      Result := Copy(ParamStr(Index), Length(Name) + 4, MaxInt);
-end;
-
 function HasSwitch(const Name: string): Boolean;
 var
   Index: Integer;

@@ -149,6 +149,8 @@ function HasPattern(P: PByte; Size: NativeUInt; Key: UInt64): Boolean;
 /// Whether Size bytes are zero.
 function IsZero(P: PByte; Size: NativeUInt): Boolean;
 
+/// Returns the value of --Name=Value on the command line, or Default without one.
+function Option(const Name: string; const Default: string = ''): string;
 /// All that Stream still gives.
 function ReadAll(Stream: TStream): string;
 /// Returns the text of a file.
@@ -339,6 +341,16 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- measurements
+
+function Option(const Name, Default: string): string;
+var
+  Index: Integer;
+begin
+  Result := Default;
+  for Index := 1 to ParamCount do
+    if ParamStr(Index).StartsWith('--' + Name + '=') then
+      Result := Copy(ParamStr(Index), Length(Name) + 4, MaxInt);
+end;
 
 function ReadAll(Stream: TStream): string;
 var

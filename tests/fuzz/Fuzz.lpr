@@ -5,7 +5,7 @@ program Fuzz;
 {$mode delphi}{$H+}
 
 uses
-  LaneMM, cthreads, SysUtils, StrUtils, FuzzCases, FuzzSettings, FuzzElf;
+  LaneMM, cthreads, SysUtils, StrUtils, Test.Tools, FuzzCases, FuzzSettings, FuzzElf;
 
 const
   Usage = 'Fuzz [--cases=N] [--seed=N] [--case=N] [--kind=settings|elf]'#10
@@ -23,16 +23,6 @@ var
   Folder: string;
   Seed: UInt64;
   PassedCount, FailedCount: Integer;
-
-function Option(const Name, Default: string): string;
-var
-  Index: Integer;
-begin
-  Result := Default;
-  for Index := 1 to ParamCount do
-    if StartsStr('--' + Name + '=', ParamStr(Index)) then
-      Result := Copy(ParamStr(Index), Length(Name) + 4, MaxInt);
-end;
 
 // Removes the files that the last cases wrote.
 procedure EmptyScratch;

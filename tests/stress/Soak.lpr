@@ -43,16 +43,6 @@ var
   DamagedKept: Integer;
   StartMs: Int64;
 
-function Option(const Name, Default: string): string;
-var
-  Index: Integer;
-begin
-  Result := Default;
-  for Index := 1 to ParamCount do
-    if StartsStr('--' + Name + '=', ParamStr(Index)) then
-      Result := Copy(ParamStr(Index), Length(Name) + 4, MaxInt);
-end;
-
 // ---------------------------------------------------------------------------- phases
 
 procedure ReplaceKept;

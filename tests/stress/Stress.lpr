@@ -5,8 +5,7 @@ program Stress;
 {$mode delphi}{$H+}{$pointermath on}
 
 uses
-  LaneMM, cthreads, SysUtils, StrUtils, BaseUnix, StressWork, Yielding,
-  Stopping;
+  LaneMM, cthreads, SysUtils, BaseUnix, Test.Tools, StressWork, Yielding, Stopping;
 
 const
   Usage = 'Stress [--threads=N] [--rounds=N] [--minutes=N] [--seed=N] [--stop]'#10
@@ -24,17 +23,6 @@ type
 
 var
   PassedCount, FailedCount: Integer;
-
-// The value of --Name=Value, or Default when it is not given.
-function Option(const Name: string; Default: Int64): Int64;
-var
-  Index: Integer;
-begin
-  Result := Default;
-  for Index := 1 to ParamCount do
-    if StartsStr('--' + Name + '=', ParamStr(Index)) then
-      Result := StrToInt64(Copy(ParamStr(Index), Length(Name) + 4, MaxInt));
-end;
 
 procedure Report(const Promise: string; Expected, Found: Int64);
 begin
@@ -100,10 +88,10 @@ var
   Seed, Before: NativeUInt;
   Status: TLaneMM_HeapStatus;
 begin
-  ThreadCount := Option('threads', 8);
-  Seconds := 60 * Option('minutes', 0);
-  RoundCount := Option('rounds', 40 * Ord(Seconds = 0));
-  Seed := Option('seed', Int64(GetTickCount64));
+  ThreadCount := StrToInt(Option('threads', '8'));
+  Seconds := 60 * StrToInt64(Option('minutes', '0'));
+  RoundCount := StrToInt(Option('rounds', IntToStr(40 * Ord(Seconds = 0))));
+  Seed := StrToInt64(Option('seed', IntToStr(Int64(GetTickCount64))));
   WriteLn('threads ', ThreadCount, ', rounds ', RoundCount, ', seed ', Seed);
   Flush(Output);
   YieldingStart(Seed);
