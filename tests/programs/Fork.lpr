@@ -9,7 +9,7 @@ program Fork;
 {$mode delphi}{$pointermath on}
 
 uses
-  LaneMM, cthreads, BaseUnix, Forking, Promises, Exchange;
+  LaneMM, cthreads, BaseUnix, Forking, Promises, Exchange, BareThreads;
 
 const
   ThreadCount = 8;
@@ -28,10 +28,6 @@ const
   ReportFault = 6;
 
 function LibraryFork: TPid; cdecl; external 'c' name 'fork';
-function ThreadCreate(out Thread: PtrUInt; Attributes, Routine, Argument: Pointer): LongInt; cdecl;
-  external 'c' name 'pthread_create';
-function ThreadJoin(Thread: PtrUInt; Value: Pointer): LongInt; cdecl;
-  external 'c' name 'pthread_join';
 
 var
   Legacy: array[0..InheritedCount - 1] of PParcel;
@@ -130,29 +126,30 @@ begin
   Result := BrokenCount = 0;
 end;
 
-function WorkInChild(Seed: Pointer): Pointer; cdecl;
+procedure WorkInChild(Seed: Pointer);
 begin
   UsesInheritance(1);
   UsesOwnBlocks(Cardinal(PtrUInt(Seed)));
   ExchangeParcels(Cardinal(PtrUInt(Seed)), 100);
-  Result := nil;
 end;
 
 // A thread of the C library: BeginThread takes the lock of Free Pascal's own heap, which a thread
 // that was being born or ended in the parent may have held. qemu-user ends by an assertion of its own
 // there: the child itself does the work.
 function StartsAThread(Seed: PtrUInt): Boolean;
+{$ifndef CPUAARCH64}
 var
-  Thread: PtrUInt;
+  Thread: TBareThread;
+{$endif}
 begin
   {$ifdef CPUAARCH64}
-  Thread := 0;
-  Result := WorkInChild(Pointer(Seed)) = Pointer(Thread);
+  WorkInChild(Pointer(Seed));
   {$else}
-  Result := (ThreadCreate(Thread, nil, @WorkInChild, Pointer(Seed)) = 0)
-    and (ThreadJoin(Thread, nil) = 0);
+  if not BareStart(Thread, WorkInChild, Pointer(Seed)) then
+    Exit(False);
+  BareJoin(Thread);
   {$endif}
-  Result := Result and (BrokenCount = 0);
+  Result := BrokenCount = 0;
 end;
 
 procedure CountEvent(Kind: TLaneMM_EventKind; Text: PAnsiChar; Length: NativeUInt);

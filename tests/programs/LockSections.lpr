@@ -10,7 +10,7 @@ program LockSections;
 {$mode delphi}{$H+}{$pointermath on}
 
 uses
-  LaneMM, cthreads, SysUtils, StrUtils, Promises, Stepping, LaneMM.Layout, LaneMM.Types,
+  LaneMM, cthreads, SysUtils, StrUtils, Promises, BareThreads, Stepping, LaneMM.Layout, LaneMM.Types,
   LaneMM.Atomic, LaneMM.Shards, LaneMM.Backed, LaneMM.Arena, LaneMM.Heap, LaneMM.Os,
   LaneMM.ObserveState, LaneMM.Elf, LaneMM.Symbols, LaneMM.Text;
 
@@ -118,15 +118,9 @@ begin
   FreeAll(Blocks);
 end;
 
-function pthread_key_create(out Key: Cardinal; Hook: Pointer): LongInt; cdecl; external 'c';
-function pthread_setspecific(Key: Cardinal; Value: Pointer): LongInt; cdecl; external 'c';
-
-var
-  EndKey: Cardinal;
-
 // Called at the end of a thread, after LaneMM's own hook, as its key is younger: the block comes
 // from the spans of ended threads.
-procedure LateHook(Unused: Pointer); cdecl;
+procedure LateHook(Unused: Pointer);
 begin
   FreeMem(GetMem(SpanBlock));
 end;
@@ -146,7 +140,7 @@ begin
       Others[Index] := nil;
       FreeMem(Block);
     end;
-  pthread_setspecific(EndKey, @EndKey);
+  BareSetValue(@State);
   StepsWatch; // until its end
   Result := 0;
 end;
@@ -156,7 +150,7 @@ procedure Bear;
 var
   Index: Integer;
 begin
-  pthread_key_create(EndKey, @LateHook);
+  BareHook(LateHook);
   for Index := 1 to ThreadCount do
   begin
     SetLength(Others, PlaceCount);

@@ -10,8 +10,8 @@ program StoppedThreads;
 {$mode delphi}{$pointermath on}
 
 uses
-  LaneMM, cthreads, BaseUnix, SysUtils, Promises, MarkedBlocks, ThreadSignals, LaneMM.Elf, LaneMM.Symbols,
-  LaneMM.Text;
+  LaneMM, cthreads, BaseUnix, SysUtils, Promises, BareThreads, MarkedBlocks, ThreadSignals, LaneMM.Elf,
+  LaneMM.Symbols, LaneMM.Text;
 
 const
   StandardOutput = 1;
@@ -149,7 +149,7 @@ begin
   Lane.IsInside := False;
 end;
 
-function WorkShortly(Lane: Pointer): PtrInt;
+procedure WorkShortly(Lane: Pointer);
 var
   Index: Integer;
 begin
@@ -159,27 +159,16 @@ begin
       TurnInRegion(PLane(Lane)^)
     else
       Turn(PLane(Lane)^);
-  Result := 0;
 end;
 
-// Of the C library: a thread of the run-time library takes a lock of its own heap, which is not the
-// one that is tested, at its start and end (rtl/inc/heap.inc).
-function pthread_create(out Thread: NativeUInt; Attributes, Start, Argument: Pointer): LongInt;
-  cdecl; external 'c';
-function pthread_join(Thread: NativeUInt; Answer: Pointer): LongInt; cdecl; external 'c';
-
-function LiveShortly(Lane: Pointer): Pointer; cdecl;
-begin
-  WorkShortly(Lane);
-  Result := nil;
-end;
-
+// A thread of the run-time library takes a lock of its own heap, which is not the one that is tested,
+// at its start and end (rtl/inc/heap.inc).
 procedure StartAndAwait(Lane: Pointer);
 var
-  Thread: NativeUInt;
+  Thread: TBareThread;
 begin
-  if pthread_create(Thread, nil, @LiveShortly, Lane) = 0 then
-    pthread_join(Thread, nil);
+  if BareStart(Thread, WorkShortly, Lane) then
+    BareJoin(Thread);
 end;
 
 function Work(Lane: Pointer): PtrInt;
