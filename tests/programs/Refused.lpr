@@ -6,7 +6,7 @@ program Refused;
 {$mode delphi}
 
 uses
-  LaneMM, Classes, SysUtils;
+  LaneMM, Classes, SysUtils, Promises;
 
 const
   TooMuch = High(NativeInt) div 4;
@@ -14,14 +14,6 @@ const
   // Blocks of one megabyte that are given up; much more than the program may need at its peak.
   Rounds = 500;
   MostMegabytes = 100;
-
-procedure Expect(Condition: Boolean; const Text: string);
-begin
-  if Condition then
-    Exit;
-  WriteLn('failed: ', Text);
-  Halt(1);
-end;
 
 procedure GiveUp(Size: NativeUInt);
 var
@@ -78,4 +70,5 @@ begin
   GiveUpBlocksOfOtherCalls;
   LaneMM_SetMemoryLimit(LaneMM_HeapStatus.CommittedBytes + Megabyte);
   Expect(RefusalOfBits <> '', 'TBits refuses');
+  Finish;
 end.
