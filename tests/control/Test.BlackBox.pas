@@ -6,12 +6,17 @@ unit Test.BlackBox;
 interface
 
 uses
-  LaneMM.BoxFormat, Test.Tools;
+  fpJson, LaneMM.BoxFormat, Test.Tools;
 
 type
   TBlackBoxTests = class(TLaneTest)
   strict private
-    function BoxOf: PBox;
+    Box: PBox;
+    State: TJSONObject;
+    procedure ReadBox;
+    procedure ReadState;
+  protected
+    procedure TearDown; override;
   published
     procedure KilledProgramLeavesAWholeState;
     procedure KilledProgramLeavesItsLastEvents;
@@ -23,7 +28,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, testregistry, fpJson, jsonParser, Test.Programs;
+  SysUtils, Classes, testregistry, jsonParser, Test.Programs;
 
 function Program_: TTestProgram;
 begin
@@ -45,7 +50,7 @@ begin
 end;
 
 // Reads the file of the last run; fails without one.
-function TBlackBoxTests.BoxOf: PBox;
+procedure TBlackBoxTests.ReadBox;
 var
   Files: TStringList;
   Source: TFileStream;
@@ -53,20 +58,30 @@ begin
   Files := Program_.FilesOf('.lanebox');
   AssertEquals('files; ' + Program_.Errors, 1, Files.Count);
   Source := TFileStream.Create(Files[0], fmOpenRead);
-  New(Result);
-  AssertEquals('bytes', BoxBytes, Source.Read(Result^, BoxBytes));
+  New(Box);
+  AssertEquals('bytes', BoxBytes, Source.Read(Box^, BoxBytes));
   Source.Free;
-  AssertEquals(BoxMagic, string(Result^.Head.Magic));
-  AssertEquals('version', BoxLayout, Integer(Result^.Head.Layout));
+  AssertEquals(BoxMagic, string(Box^.Head.Magic));
+  AssertEquals('version', BoxLayout, Integer(Box^.Head.Layout));
 end;
 
-// Returns the last state, or nil.
-function StateOf(Box: PBox): TJSONObject;
+procedure TBlackBoxTests.TearDown;
+begin
+  FreeAndNil(State);
+  if Box <> nil then
+    Dispose(Box);
+  Box := nil;
+  inherited TearDown;
+end;
+
+// Reads the file of the last run, and its last state.
+procedure TBlackBoxTests.ReadState;
 var
   Index: Integer;
   Best: UInt64;
   Text: string;
 begin
+  ReadBox;
   Text := '';
   Best := 0;
   for Index := 0 to High(Box^.Halves) do
@@ -76,33 +91,24 @@ begin
       Best := Box^.Halves[Index].Mark.Number;
       Text := TextOf(Box^.Halves[Index].Mark, BoxTextBytes);
     end;
-  Result := GetJSON(Text) as TJSONObject;
+  State := GetJSON(Text) as TJSONObject;
 end;
 
 procedure TBlackBoxTests.KilledProgramLeavesAWholeState;
-var
-  Box: PBox;
-  State: TJSONObject;
 begin
   Program_.Run(Boxed, ['kill']);
-  Box := BoxOf;
-  State := StateOf(Box);
+  ReadState;
   Has('kill', State.Objects['head'].Get('command', ''));
   Same(-1, State.Objects['head'].Get('exit_code', -1), 'no exit code');
   AssertTrue('threads', State.Objects['heap'].Get('threads', 0) > 0);
-  State.Free;
-  Dispose(Box);
 end;
 
 procedure TBlackBoxTests.KilledProgramLeavesItsLastEvents;
-var
-  Box: PBox;
 begin
   Program_.Run(Boxed + ',limit:soft=1M', ['kill']);
-  Box := BoxOf;
+  ReadBox;
   Has('Soft memory limit exceeded: ', TextOf(Box^.Events[1].Mark, BoxEventTextBytes));
   AssertEquals('', TextOf(Box^.Events[2].Mark, BoxEventTextBytes));
-  Dispose(Box);
 end;
 
 procedure TBlackBoxTests.ProgramThatEndsWellLeavesNone;
@@ -113,35 +119,23 @@ begin
 end;
 
 procedure TBlackBoxTests.ProgramThatFailsLeavesItsExitCode;
-var
-  Box: PBox;
-  State: TJSONObject;
 begin
   Program_.Run(Boxed, ['end', '3']);
   Program_.EndedWith(3);
-  Box := BoxOf;
-  State := StateOf(Box);
+  ReadState;
   Same(3, State.Objects['head'].Get('exit_code', -1), 'exit code');
   AssertTrue('bytes in use', State.Objects['heap'].Get('used', 0) > 4000000);
-  State.Free;
-  Dispose(Box);
 end;
 
 // It was made before all others, of which the box has space for some.
 procedure TBlackBoxTests.LargestRegionIsTheFirst;
-var
-  Box: PBox;
-  State: TJSONObject;
 begin
   Program_.Run(Boxed, ['regions']);
   Program_.EndedWith(3);
-  Box := BoxOf;
-  State := StateOf(Box);
+  ReadState;
   Same(32, State.Arrays['regions'].Count, 'regions');
   AssertEquals('large', State.Arrays['regions'].Objects[0].Get('name', ''));
   AtLeast(4000000, State.Arrays['regions'].Objects[0].Get('committed', Int64(0)), 'its memory');
-  State.Free;
-  Dispose(Box);
 end;
 
 initialization
