@@ -29,7 +29,6 @@ type
     procedure StackHoldsTheCaller;
     procedure StackIsBounded;
     procedure TextHasAllFramesThatItIsGiven;
-    procedure StackIsTheSameForTheSamePlace;
     procedure StackIsTheSameAfterManyOthers;
     procedure CallerOfARoutineWithALargeFrameIsFound;
     procedure CallerOfARoutineWithMuchCodeIsFoundFromAnyCallOfIt;
@@ -107,25 +106,6 @@ begin
   Same(DefaultFrames + InnerFrames + 1, Taken.Count, 'frames');
   AssertTrue(Taken.Frames[1] = Taken.Frames[DefaultFrames + InnerFrames - 1]);
   AssertTrue('says that it was cut', Taken.Frames[DefaultFrames + InnerFrames] = CutFrame);
-end;
-
-procedure TUnwindTests.StackIsTheSameForTheSamePlace;
-var
-  Stacks: array[Boolean] of TBacktrace;
-  First: TBacktrace;
-  IsSecond: Boolean;
-  Index: Integer;
-begin
-  IsSecond := False;
-  repeat
-    TakeHere;
-    Stacks[IsSecond] := Taken;
-    IsSecond := not IsSecond;
-  until not IsSecond;
-  First := Stacks[False];
-  Same(First.Count, Taken.Count, 'frames');
-  for Index := 0 to Taken.Count - 1 do
-    AssertTrue(First.Frames[Index] = Taken.Frames[Index]);
 end;
 
 // What is kept of a step, and what is searched anew: both give the same stack.

@@ -197,7 +197,6 @@ begin
   Wander;
 end;
 
-// Without the rules of any place nothing else leads to the path.
 // Takes a path from this routine, and marks it. It is found where no rule is known and it was taken
 // last; returns whether it is not found where another one was.
 function TUnwindCacheTests.IsFoundAsTheLast(const Room: array of Byte): Boolean;
