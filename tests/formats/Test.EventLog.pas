@@ -12,7 +12,6 @@ uses
 type
   TEventLogTests = class(TProgramTest)
   published
-    procedure StartsOfThreadsAreOneLine;
     procedure GrowthIsSortedByTheWorkItCauses;
   end;
 
@@ -20,19 +19,6 @@ implementation
 
 uses
   SysUtils, Test.Programs;
-
-procedure TEventLogTests.StartsOfThreadsAreOneLine;
-var
-  Log: string;
-begin
-  TestProgram('WatchEvents').Run('contention,least=100', ['crowd', '300']);
-  Log := TestProgram('WatchEvents').Written('EventLog.txt');
-  Has(' x remote free of a block of 112 bytes by FreeMem', Log);
-  HasNot(', at CTHREADS.', Log);
-  Same(1, High(Log.Split(['  Not listed: '])), 'lines');
-  Has(' of the run-time library alone, where threads start and end.'#10, Log);
-  AtLeast(100, StrToInt(Log.Split(['  Not listed: '])[1].Split([' '])[0]), 'events');
-end;
 
 procedure TEventLogTests.GrowthIsSortedByTheWorkItCauses;
 var
