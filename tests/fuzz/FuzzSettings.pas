@@ -24,29 +24,41 @@ var
   Words: TStringList;          // `name=KIND`, as LANEMM=help shows them
   Variables: TStringList;      // of the case
 
+procedure RunTarget;
+var
+  Environment: array of PAnsiChar;
+  Arguments: array[0..1] of PAnsiChar;
+  Index: Integer;
+begin
+  SetLength(Environment, Variables.Count + 1);
+  for Index := 0 to Variables.Count - 1 do
+    Environment[Index] := PAnsiChar(Variables[Index]);
+  Environment[Variables.Count] := nil;
+  Arguments[0] := PAnsiChar(Target);
+  Arguments[1] := nil;
+  FpChDir(Scratch);
+  FpDup2(FpOpen('out', O_CREAT or O_TRUNC or O_WRONLY, &644), 1);
+  FpDup2(FpOpen('errors', O_CREAT or O_TRUNC or O_WRONLY, &644), 2);
+  FpExecVE(Target, @Arguments, @Environment[0]);
+  EndChild(127);
+end;
+
 procedure SettingsPrepare(const Path: string);
 var
   Child, Index: Integer;
   Lines: TStringList;
-  Arguments, Environment: array[0..1] of PAnsiChar;
 begin
   Target := Path;
   DeleteFile(Target + SettingsFile);
-  Arguments[0] := PAnsiChar(Target);
-  Arguments[1] := nil;
-  Environment[0] := 'LANEMM=help';
-  Environment[1] := nil;
+  Variables := TStringList.Create;
+  Variables.Add('LANEMM=help');
   Child := StartChild;
   if Child = 0 then
-  begin
-    FpDup2(FpOpen(Scratch + 'out', O_CREAT or O_TRUNC or O_WRONLY, &644), 1);
-    FpDup2(FpOpen(Scratch + 'help', O_CREAT or O_TRUNC or O_WRONLY, &644), 2);
-    FpExecVE(Target, @Arguments, @Environment);
-    EndChild(1);
-  end;
+    RunTarget;
   AwaitChild(Child);
+  Variables.Free;
   Lines := TStringList.Create;
-  Lines.LoadFromFile(Scratch + 'help');
+  Lines.LoadFromFile(Scratch + 'errors');
   Words := TStringList.Create;
   for Index := 0 to Lines.Count - 1 do
     if StartsStr('  ', Lines[Index]) then
@@ -146,25 +158,6 @@ begin
     + ' ' + OneOf(['', 'skipifnoleaks', 'keepreleased disabled', RandomText(30)]);
   if Random.Below(4) = 0 then
     Result := Damaged(Result);
-end;
-
-procedure RunTarget;
-var
-  Environment: array of PAnsiChar;
-  Arguments: array[0..1] of PAnsiChar;
-  Index: Integer;
-begin
-  SetLength(Environment, Variables.Count + 1);
-  for Index := 0 to Variables.Count - 1 do
-    Environment[Index] := PAnsiChar(Variables[Index]);
-  Environment[Variables.Count] := nil;
-  Arguments[0] := PAnsiChar(Target);
-  Arguments[1] := nil;
-  FpChDir(Scratch);
-  FpDup2(FpOpen('out', O_CREAT or O_TRUNC or O_WRONLY, &644), 1);
-  FpDup2(FpOpen('errors', O_CREAT or O_TRUNC or O_WRONLY, &644), 2);
-  FpExecVE(Target, @Arguments, @Environment[0]);
-  EndChild(127);
 end;
 
 // A limit that is set may end the program without memory; nothing else may.
