@@ -54,14 +54,12 @@ end;
 // Runs gdb on Target, arguments of its command line; returns what it prints.
 function TGdbTests.Debug(const Environment, Target: string; const Commands: array of string): string;
 var
-  Line: string;
   Script: TStringList;
 begin
   Needs('gdb -batch -nx -ex run --args true | grep "exited normally"', 'debugger');
   Script := TStringList.Create;
   Script.Add('source ' + Root + 'tools/lanemm-gdb.py');
-  for Line in Commands do
-    Script.Add(Line);
+  Script.AddStrings(Commands);
   Script.SaveToFile(Built + 'shown.gdb');
   Script.Free;
   Result := Shell(Format('%s gdb -batch -nx -x shown.gdb %s < /dev/null', [Environment, Target]));
