@@ -118,38 +118,30 @@ begin
   Sink := P[Offset]; // bad: read
 end;
 
-// Writes at an offset of a block; without the mistake, at its first byte.
-procedure WriteBeyond(Size: NativeUInt; Offset: NativeInt);
+type
+  TAccess = procedure(P: PByte; Offset: NativeInt);
+
+// Accesses a block at an offset; without the mistake, at its first byte.
+procedure Beyond(Access: TAccess; Size: NativeUInt; Offset: NativeInt);
 var
   P: PByte;
 begin
   P := Block(Size);
   if not IsBad then
     Offset := 0;
-  WriteAt(P, Offset);
+  Access(P, Offset);
   Put(P);
 end;
 
-procedure ReadBeyond(Size: NativeUInt; Offset: NativeInt);
-var
-  P: PByte;
-begin
-  P := Block(Size);
-  if not IsBad then
-    Offset := 0;
-  ReadAt(P, Offset);
-  Put(P);
-end;
-
-procedure OverOne; begin WriteBeyond(96, 96); end;
-procedure OverOdd; begin WriteBeyond(13, 13); end;
-procedure OverLarge; begin WriteBeyond(Large, Large); end;
-procedure UnderOne; begin WriteBeyond(100, -1); end;
-procedure Under32; begin WriteBeyond(100, -32); end;
-procedure UnderLarge; begin WriteBeyond(Large, -2); end;
-procedure ReadOver; begin ReadBeyond(96, 96); end;
-procedure ReadOverLarge; begin ReadBeyond(Large, Large); end;
-procedure ReadUnder; begin ReadBeyond(96, -1); end;
+procedure OverOne; begin Beyond(@WriteAt, 96, 96); end;
+procedure OverOdd; begin Beyond(@WriteAt, 13, 13); end;
+procedure OverLarge; begin Beyond(@WriteAt, Large, Large); end;
+procedure UnderOne; begin Beyond(@WriteAt, 100, -1); end;
+procedure Under32; begin Beyond(@WriteAt, 100, -32); end;
+procedure UnderLarge; begin Beyond(@WriteAt, Large, -2); end;
+procedure ReadOver; begin Beyond(@ReadAt, 96, 96); end;
+procedure ReadOverLarge; begin Beyond(@ReadAt, Large, Large); end;
+procedure ReadUnder; begin Beyond(@ReadAt, 96, -1); end;
 
 procedure OverMove;
 var
@@ -220,34 +212,22 @@ end;
 
 // ---------------------------------------------------------------------------- after free
 
-procedure WriteFreed(Size: NativeUInt; Offset: NativeInt);
+procedure AfterFree(Access: TAccess; Size: NativeUInt; Offset: NativeInt);
 var
   P: PByte;
 begin
   P := Block(Size);
   if IsBad then
     Put(P);
-  WriteAt(P, Offset);
+  Access(P, Offset);
   if not IsBad then
     Put(P);
 end;
 
-procedure ReadFreed(Size: NativeUInt; Offset: NativeInt);
-var
-  P: PByte;
-begin
-  P := Block(Size);
-  if IsBad then
-    Put(P);
-  ReadAt(P, Offset);
-  if not IsBad then
-    Put(P);
-end;
-
-procedure FreedWrite; begin WriteFreed(100, 50); end;
-procedure FreedWriteLarge; begin WriteFreed(Large, 150000); end;
-procedure FreedRead; begin ReadFreed(100, 50); end;
-procedure FreedReadLarge; begin ReadFreed(Large, 150000); end;
+procedure FreedWrite; begin AfterFree(@WriteAt, 100, 50); end;
+procedure FreedWriteLarge; begin AfterFree(@WriteAt, Large, 150000); end;
+procedure FreedRead; begin AfterFree(@ReadAt, 100, 50); end;
+procedure FreedReadLarge; begin AfterFree(@ReadAt, Large, 150000); end;
 
 procedure FreedMoved;
 var
