@@ -31,8 +31,6 @@ type
     function Conclusion(const Measure: string): TJSONObject;
     function HasName(List: TJSONArray; const Name: string): Boolean;
     function Text: string;
-    /// Makes the program `own`.
-    procedure CompileOwnMalloc;
     /// Returns the memory at rest with a manager.
     function Rest(const Manager: string): Int64;
   protected
@@ -41,8 +39,6 @@ type
   published
     procedure LaneMMHasFewerFaultsWhereArraysGrow;
     procedure ALibraryThatEndsTheProgramIsOut;
-    procedure AProgramWithItsOwnMallocIsRefused;
-    procedure AProgramWithItsOwnMallocIsNotSaidToRunOnLaneMM;
     procedure AProgramThatLoadsAManagerIsTriedAsItIsLinked;
     procedure AServerIsMeasuredAtRestAndEnded;
   end;
@@ -172,27 +168,6 @@ begin
   Broken := Item(Answer, 'managers', 'name', 'broken');
   AssertEquals('failure', 'signal 6', Broken.Strings['failure']);
   AssertEquals('glibc', '', Item(Answer, 'managers', 'name', 'glibc').Strings['failure']);
-end;
-
-procedure TTryTests.CompileOwnMalloc;
-begin
-  Shell('printf "#include <stddef.h>\nstatic char room[1 << 20], *end = room;\n'
-    + 'void *malloc(size_t size) { end += size + 15 & ~15; return end - size; }\n'
-    + 'void free(void *block) {}\nint main(void) { return 0; }\n" > own.c; gcc -w -o own own.c');
-  Same(0, ExitStatus, 'exit code of the compiler');
-end;
-
-procedure TTryTests.AProgramWithItsOwnMallocIsRefused;
-begin
-  CompileOwnMalloc;
-  Refuses('try -- ./own', 4, './own has a malloc of its own, so it takes no other manager');
-end;
-
-procedure TTryTests.AProgramWithItsOwnMallocIsNotSaidToRunOnLaneMM;
-begin
-  CompileOwnMalloc;
-  CallWell('run ./own');
-  AssertEquals('lanemm: ./own has a malloc of its own, so it does not run on LaneMM'#10, Errors);
 end;
 
 procedure TTryTests.AProgramThatLoadsAManagerIsTriedAsItIsLinked;
