@@ -22,16 +22,9 @@ type
 
   /// Without `debug`.
   TRegionsTests = class(TRegionsTest)
-  protected
-    procedure SetUp; override;
   published
-    procedure TopHasALineForEachRegion;
-    procedure ManyRegionsAreSummedUp;
     procedure AThreadInARegionIsOneThread;
-    procedure AMapHasALineForEachRegion;
-    procedure MetricsOfRegionsPassPromtool;
     procedure ContentsNameTheirRegion;
-    procedure AReportOfWhatIsInUseHasTheRegions;
   end;
 
   /// With it.
@@ -43,7 +36,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry;
+  SysUtils, testregistry, Test.Cases;
 
 const
   OrdersName = 'orders "new"';
@@ -95,30 +88,6 @@ end;
 
 // ---------------------------------------------------------------------------- TRegionsTests
 
-procedure TRegionsTests.SetUp;
-begin
-  StartAndStop('./Planted regions', '');
-end;
-
-procedure TRegionsTests.TopHasALineForEachRegion;
-begin
-  CallWell(Format('top %d --once --regions --lines=100', [Planted.Id]));
-  Has(OrdersName, Printed);
-  Has('64.0 MB', Printed); // its limit
-  Has('many 25', Printed);
-  HasNot('(others)', Printed);
-end;
-
-procedure TRegionsTests.ManyRegionsAreSummedUp;
-begin
-  CallWell(Format('top %d --once --lines=40', [Planted.Id]));
-  Has(OrdersName, Printed);
-  Has('(others)         22', Printed); // 25, less the three of the five lines
-  Has('by used', Printed);
-  CallWell(Format('top %d --once --lines=1', [Planted.Id]));
-  HasNot(OrdersName, Printed);
-end;
-
 procedure TRegionsTests.AThreadInARegionIsOneThread;
 var
   Threads: TJSONArray;
@@ -131,36 +100,11 @@ begin
   Same(1, Found, Threads.AsJSON);
 end;
 
-procedure TRegionsTests.AMapHasALineForEachRegion;
-begin
-  CallWell(Format('map %d --plain', [Planted.Id]));
-  Has(OrdersName, Printed);
-  Has('(others)', Printed);
-  CallWell(Format('map %d --svg', [Planted.Id]));
-  Has('region orders &quot;new&quot;</title>', Printed);
-end;
-
-procedure TRegionsTests.MetricsOfRegionsPassPromtool;
-begin
-  CallWell(Format('prom %d --output=%sregions.prom', [Planted.Id, Built]));
-  CheckEquals('', Shell('promtool check metrics < regions.prom'));
-  Has(Format('lanemm_region_used_bytes{pid="%d",program="Planted",region="orders \"new\""} %d',
-    [Planted.Id, Planted.Number('regionBytes')]), Shell('cat regions.prom'));
-end;
-
 procedure TRegionsTests.ContentsNameTheirRegion;
 begin
   Item(Ask(Format('state %d --json --contents', [Planted.Id])), 'contents', 'name',
     'Planted.TAlpha in region "' + OrdersName + '"');
   HasNot('data of 8192 bytes in region \"orders', Answer.AsJSON); // freed when it grew
-end;
-
-procedure TRegionsTests.AReportOfWhatIsInUseHasTheRegions;
-begin
-  Start('./Planted regions churn', 'LANEMM=profile');
-  CallWell(Format('report %d inuse', [Planted.Id]));
-  Has('Regions, which no profile samples:', Printed);
-  Has(OrdersName, Printed);
 end;
 
 // ---------------------------------------------------------------------------- TRegionsDebugTests
@@ -171,5 +115,6 @@ begin
 end;
 
 initialization
-  RegisterTests([TRegionsTests, TRegionsDebugTests]);
+  RegisterCases(TRegionsTests, 'lanemm/Regions');
+  RegisterTest(TRegionsDebugTests);
 end.
