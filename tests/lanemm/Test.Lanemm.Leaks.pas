@@ -23,30 +23,24 @@ type
     procedure LeaksOfARunningProcessAreFound;
     procedure LeaksOfACoreFileAreExact;
     procedure WhatACoreFileLacksIsNotSearched;
-    procedure AProcessWithoutLeaksHasNone;
     procedure LeaksWithDebugAreExact;
     procedure LeaksOfNoBytesAreFoundWithDebug;
     procedure TablesOfLaneMMAreNoRoots;
     procedure TablesOfOneSettingAreNoRoots;
     procedure LeaksAreNamedByTheLinesThatAllocatedThem;
-    procedure AProgramThatWasDeletedHasLines;
     procedure DataOfALineAreOneGroup;
-    procedure WithoutANoteOfLinesThatIsSaid;
-    procedure ItemsBehindTheCountOfAListAreNoReferences;
     procedure WhatPackedRecordsHoldIsNoLeak;
     procedure DataBetweenObjectsIsNoRetainer;
     procedure LeaksOfACProgramAreFound;
     procedure ARealCProgramHasFewLeaks;
     procedure StacksInOneMappingAreRead;
-    procedure LeaksAreCompared;
-    procedure AnotherUsersProcessIsRefused;
     procedure RowsOfManyGroupsAreFound;
   end;
 
 implementation
 
 uses
-  SysUtils, Classes, BaseUnix, testregistry, HeapLeaks;
+  SysUtils, Classes, BaseUnix, Test.Cases, HeapLeaks;
 
 const
   // See Planted.lpr.
@@ -211,13 +205,6 @@ begin
   end;
 end;
 
-procedure TLeakTests.AProcessWithoutLeaksHasNone;
-begin
-  StartAndStop('./Planted stop', '');
-  CallWell(Format('report %d leaks', [Planted.Id]));
-  Has('No leak: the program reaches each of its ', Printed);
-end;
-
 procedure TLeakTests.LeaksWithDebugAreExact;
 begin
   StartAndStop('./Planted leak', 'LANEMM=debug');
@@ -233,7 +220,6 @@ begin
   AtMost(LeakedBlocks + 10, Answer.Int64s['blocks'], 'leaks');
 end;
 
-// It forgets 800 small blocks and 5 large ones; the last one of each may still lie on its stack.
 // They hold the addresses of all blocks that they sampled, here each.
 procedure TLeakTests.TablesOfLaneMMAreNoRoots;
 begin
@@ -288,15 +274,6 @@ begin
 end;
 
 // The C program has no lines: a routine then.
-procedure TLeakTests.AProgramThatWasDeletedHasLines;
-begin
-  Shell('cp Planted Deleted');
-  StartAndStop('./Deleted leak', 'LANEMM=quiet,stacks');
-  Shell('rm Deleted');
-  CallWell(Format('report %d leaks', [Planted.Id]));
-  Has('   at PLANTED.LEAK  Planted.lpr:', Printed);
-end;
-
 procedure TLeakTests.DataOfALineAreOneGroup;
 var
   Group: TJSONObject;
@@ -306,25 +283,12 @@ begin
   AtLeast(799 + 4, Group.Int64s['blocks'], 'leaks');
 end;
 
-procedure TLeakTests.WithoutANoteOfLinesThatIsSaid;
-begin
-  StartAndStop('./Planted leak', '');
-  CallWell(Format('report %d leaks', [Planted.Id]));
-  Has('Where they were allocated is not recorded: LANEMM=stacks', Printed);
-end;
-
-procedure TLeakTests.ItemsBehindTheCountOfAListAreNoReferences;
-begin
-  StartAndStop('./Planted leakstale', '');
-  Same(LeakedBlocks + 5, Read('').Int64s['blocks'], 'leaks');
-end;
-
 // Seven of eight addresses in an array of records of 9 bytes lie at no multiple of 8.
 procedure TLeakTests.WhatPackedRecordsHoldIsNoLeak;
 begin
   StartAndStop('./Planted leakpacked', '');
   HasPlanted(Read(''));
-  Same(LeakedBlocks, Read('').Int64s['blocks'], 'leaks');
+  Same(LeakedBlocks, Answer.Int64s['blocks'], 'leaks');
 end;
 
 // As in a report of the process: the search is the same.
@@ -347,6 +311,7 @@ begin
   Same(1, Below, 'the five objects are below the list ' + Tree.AsJSON);
 end;
 
+// It forgets 800 small blocks and 5 large ones; the last one of each may still lie on its stack.
 procedure TLeakTests.LeaksOfACProgramAreFound;
 begin
   StartAndStop('./PlantedC', 'LD_PRELOAD=' + Root + 'build/lib/liblanemm.so');
@@ -369,23 +334,6 @@ begin
   StartAndStop('./PlantedC stacks', 'LD_PRELOAD=' + Root + 'build/lib/liblanemm.so');
   AtLeast(2, Read('').Int64s['blocksInUse'], 'blocks in use');
   AtMost(1000000, Answer.Int64s['bytes'], 'bytes of leaks, ' + Answer.Arrays['groups'].AsJSON);
-end;
-
-procedure TLeakTests.LeaksAreCompared;
-begin
-  StartAndStop('./Planted leak', '');
-  Shell(Format('../lanemm report %d leaks --json > before.leaks', [Planted.Id]));
-  CallWell('diff before.leaks before.leaks');
-  Has('all', Printed);
-end;
-
-procedure TLeakTests.AnotherUsersProcessIsRefused;
-begin
-  if fpGetUid = 0 then
-    Shell('setpriv --reuid=65534 --clear-groups ../lanemm report 1 leaks')
-  else
-    Shell('../lanemm report 1 leaks');
-  Same(5, ExitStatus, 'exit code');
 end;
 
 // Each group has two lines, each chain two others below it. A search of all rows for each would take
@@ -423,5 +371,5 @@ begin
 end;
 
 initialization
-  RegisterTest(TLeakTests);
+  RegisterCases(TLeakTests, 'lanemm/Leak');
 end.
