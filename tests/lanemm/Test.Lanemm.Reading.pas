@@ -28,19 +28,12 @@ type
 
   /// Without.
   TStoppedTests = class(TStoppedTest)
-  protected
-    procedure SetUp; override;
   published
-    procedure TotalsAreThoseOfTheProcess;
     procedure ClassesAreThoseOfTheProcess;
     procedure NoRecordChanges;
     procedure FreedByOthersIsCountedForTheOwner;
-    procedure AnObjectIsNamed;
-    procedure AnInnerAddressLeadsToItsBlock;
     procedure BlocksOfThreadsAndFullSpansAreAll;
-    procedure AFreedBlockIsFree;
     procedure ALargeBlockIsFound;
-    procedure AVariableIsNoBlock;
     procedure HoldersAreFound;
     procedure ProcessesAreListed;
   end;
@@ -71,7 +64,7 @@ type
 implementation
 
 uses
-  SysUtils, testregistry, BaseUnix;
+  SysUtils, testregistry, BaseUnix, Test.Cases;
 
 const
   AlphaInUse = 750;
@@ -114,20 +107,6 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- TStoppedTests
-
-procedure TStoppedTests.SetUp;
-begin
-  StartAndStop('./Planted stop', '');
-end;
-
-procedure TStoppedTests.TotalsAreThoseOfTheProcess;
-begin
-  Read('');
-  Same(Planted.Number('used'), Answer.FindPath('totals.usedBytes').AsInt64, 'used');
-  Same(Planted.Number('reserved'), Answer.FindPath('totals.reservedBytes').AsInt64, 'reserved');
-  Same(Planted.Number('large'), Answer.FindPath('large.blocks').AsInt64, 'large blocks');
-  Same(Planted.Number('largeBytes'), Answer.FindPath('large.bytes').AsInt64, 'their bytes');
-end;
 
 procedure TStoppedTests.ClassesAreThoseOfTheProcess;
 var
@@ -178,22 +157,6 @@ begin
   AtMost(Taken, Sum, 'blocks that other threads have freed');
 end;
 
-procedure TStoppedTests.AnObjectIsNamed;
-begin
-  ReadText(Format('--at %d', [Planted.Number('alpha')]));
-  Has('in use', Printed);
-  Has('is byte 0 of', Printed);
-  Has('contents: Planted.TAlpha', Printed);
-  Has('owned by thread', Printed);
-end;
-
-procedure TStoppedTests.AnInnerAddressLeadsToItsBlock;
-begin
-  ReadText(Format('--at %d', [Planted.Number('text')]));
-  Has('is byte 24 of', Printed);
-  Has('UnicodeString "xxxxx', Printed);
-end;
-
 // A full span belongs to no thread, so that a thread that fills spans would not be seen to grow.
 procedure TStoppedTests.BlocksOfThreadsAndFullSpansAreAll;
 const
@@ -220,25 +183,11 @@ begin
   Has('full spans', Printed);
 end;
 
-procedure TStoppedTests.AFreedBlockIsFree;
-begin
-  ReadText(Format('--at %d', [Planted.Number('freed')]));
-  Has('8192 bytes, free', Printed); // a thread's first block of its size
-end;
-
 procedure TStoppedTests.ALargeBlockIsFound;
 begin
   ReadText(Format('--at %d', [Planted.Number('largeAt') + 500000]));
   Has('is byte 500000 of', Printed);
   Has('large block', Printed);
-end;
-
-procedure TStoppedTests.AVariableIsNoBlock;
-begin
-  ReadText(Format('--at %d', [Planted.Number('variable')]));
-  Has('variables of', Printed);
-  ReadText('--at 16');
-  Has('$10 is not mapped.', Printed);
 end;
 
 procedure TStoppedTests.HoldersAreFound;
@@ -395,7 +344,7 @@ begin
 end;
 
 initialization
-  RegisterTest(TStoppedTests);
+  RegisterCases(TStoppedTests, 'lanemm/Stopped');
   RegisterTest(TStoppedDebugTests);
   RegisterTest(TProcessTests);
 end.
