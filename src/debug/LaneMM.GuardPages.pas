@@ -47,8 +47,7 @@ function DebugBlockOpen(Span: PSpan): Boolean;
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.Os, LaneMM.Purge, LaneMM.Erase, LaneMM.DebugState, LaneMM.DebugThreads,
-  LaneMM.Contents;
+  LaneMM.Atomic, LaneMM.Os, LaneMM.Purge, LaneMM.DebugState, LaneMM.DebugThreads, LaneMM.Contents;
 
 {$I ../LaneMM.AfterUses.inc}
 
@@ -150,7 +149,7 @@ begin
   Span := Place.Span;
   Pages := DebugContents(Span, Size);
   if Place.Guarded > OsGranule then
-    EraseReturned(Pages, Size);
+    OsErase(Pages, Size);
   DebugLockEnter; // a check may be reading the block
   // Before the pages: a thread that holds them sees either this, or is seen by GuardPagesForbid.
   Span^.IsCurrent := False;
@@ -172,7 +171,7 @@ begin
   Span := Place.Span;
   Pages := DebugContents(Span, Size);
   if DebugOutgrows(Span) then
-    EraseReturned(Pages, Size);
+    OsErase(Pages, Size);
   DebugLockEnter; // as in DebugBlockClose
   Span^.IsCurrent := False;
   Result := GuardPagesForbid(Pages, Size);

@@ -50,7 +50,7 @@ function PatternLength(P: PByte; Size: NativeUInt; Value: Byte): NativeUInt;
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Bits, LaneMM.Os, LaneMM.Erase;
+  LaneMM.Layout, LaneMM.Bits, LaneMM.Os;
 
 const
   WordSize = SizeOf(NativeUInt);
@@ -228,7 +228,7 @@ begin
   Limit := (NativeUInt(P) + Size) and not NativeUInt(OsGranule - 1);
   if PatternTail(Size) > 0 then
   begin
-    EraseReturned(PByte(First), Limit - First);
+    OsErase(Pointer(First), Limit - First);
     // Where purged memory is not committed, a refusal of what was purged just now ends in a fault.
     if OsPurge(Pointer(First), Limit - First) and OsUse(Pointer(First), Limit - First) then
     begin

@@ -18,8 +18,6 @@ uses
 /// Fills a range with Value. Of one of more than 1 MB, pages of zeros are only read: those that the
 /// program never touched get no memory.
 procedure EraseRange(P: PByte; Size: NativeUInt; Value: Byte = 0);
-/// EraseRange before a purge, if the setting `erase` has `return`.
-procedure EraseReturned(P: PByte; Size: NativeUInt);
 /// Allocates a block of Size bytes for the contents of P, of OldSize bytes, which a resize moves,
 /// in the region of P, or in none if P is in none. Without memory it fails as GetMem, but returns
 /// nil alone where these shrink in the region that the thread is in.
@@ -39,9 +37,8 @@ procedure EraseFillNew(P: Pointer);
 implementation
 
 uses
-  LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Walk, LaneMM.Blocks,
-  LaneMM.Aligned, LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.SettingsState,
-  LaneMM.ObserveState;
+  LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Walk, LaneMM.Blocks, LaneMM.Aligned,
+  LaneMM.Allocate, LaneMM.Free, LaneMM.Resize, LaneMM.SettingsState, LaneMM.ObserveState;
 
 const
   // The largest range that is filled or copied as a whole.
@@ -73,12 +70,6 @@ begin
     Inc(Part, OsPageSize);
   end;
   FillChar(P[Part], Size - Part, Value);
-end;
-
-procedure EraseReturned(P: PByte; Size: NativeUInt);
-begin
-  if Process.ErasesPages then
-    EraseRange(P, Size);
 end;
 
 function EraseGetBeside(P: Pointer; OldSize, Size: NativeUInt): Pointer;
