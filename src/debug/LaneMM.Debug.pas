@@ -115,21 +115,14 @@ end;
 
 // ---------------------------------------------------------------------------- allocate
 
-// Calls FaultsWatch when it is due: units take the signals when they start.
-procedure LookIfDue(Number: NativeUInt; IsGuarded: Boolean);
-begin
-  if (Number <= FirstNumber) or (Number mod EarlyLooks = 0)
-    and (IsGuarded or (Number < EarlyNumber) or (Number mod LateLooks = 0))
-    // A block with guard pages may be the only one.
-    or IsGuarded and (Settings.Values[opGuard] <> GuardPages) then
-    FaultsWatch;
-end;
-
-// LookIfDue; most calls decide here that it is not.
+// Calls FaultsWatch when it is due, which is seldom: units take the signals when they start.
 procedure LookWhenDue(Number: NativeUInt; IsGuarded: Boolean); inline;
 begin
-  if (Number mod EarlyLooks = 0) or (Number <= FirstNumber) or IsGuarded then
-    LookIfDue(Number, IsGuarded);
+  if (Number <= FirstNumber)
+    // A block with guard pages may be the only one.
+    or IsGuarded and (Settings.Values[opGuard] <> GuardPages) or (Number mod EarlyLooks = 0)
+    and (IsGuarded or (Number < EarlyNumber) or (Number mod LateLooks = 0)) then
+    FaultsWatch;
 end;
 
 function CacheOf(Thread: PDebugThread): PDebugCache; inline;
