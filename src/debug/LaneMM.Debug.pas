@@ -401,11 +401,11 @@ begin
   Result := True;
 end;
 
-// Reports that no block in use begins at P: run-time error 204.
-procedure Refuse(P: Pointer; Call: TInvalidCall);
+// Reports that no block in use begins at P: run-time error 204. Returns 0.
+function Refuse(P: Pointer; Call: TInvalidCall): NativeUInt;
 begin
   ReportInvalid(P, Call);
-  ErrorInvalidPointer;
+  Result := ErrorInvalidPointer;
 end;
 
 // ---------------------------------------------------------------------------- free
@@ -482,10 +482,7 @@ begin
   Heap := OsThreadHeap;
   Stack := DebugStack(Heap, Thread, Frame);
   if (Place.Block = nil) or not Change(P, Place) then
-  begin
-    Refuse(P, icFree);
-    Exit(0);
-  end;
+    Exit(Refuse(P, icFree));
   Block := Place.Block;
   if DebugIsReported(Place.Before) or not DebugUsedIsWhole(Place) then
     RepairBlock(Place);
@@ -511,11 +508,10 @@ end;
 // Hooks.DebugFree: for the entries outside of debug mode, and for pointers that are no block.
 function FreeDebug(P: Pointer): TSize;
 begin
-  Result := 0;
   if DebugBlockOf(P) <> nil then
     Result := FreeAt(P, NativeUInt(get_frame))
   else
-    Refuse(P, icFree);
+    Result := Refuse(P, icFree);
 end;
 
 function DebugFree(P: Pointer): TSize;
@@ -647,10 +643,7 @@ var
   OldSize: NativeUInt;
 begin
   if (Place.Block = nil) or not Change(P, Place) then
-  begin
-    Refuse(P, icResize);
-    Exit(nil);
-  end;
+    Exit(Pointer(Refuse(P, icResize)));
   if DebugIsReported(Place.Before) or not DebugUsedIsWhole(Place) then
     RepairBlock(Place);
   OldSize := Place.Block^.Size;
@@ -701,8 +694,7 @@ begin
   Block := BlockInUse(P);
   if Block <> nil then
     Exit(Block^.Size);
-  ReportInvalid(P, icSize);
-  Result := ErrorInvalidPointer;
+  Result := Refuse(P, icSize);
 end;
 
 function Owns(P: Pointer): Boolean;
