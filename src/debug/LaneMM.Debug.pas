@@ -360,9 +360,8 @@ begin
   Request.Frame := NativeUInt(get_frame);
   Request.IsGuarded := Request.Unused < OsPageSize;
   Result := TakeBlock(Request, Place);
-  if Result = nil then
-    Exit;
-  DebugBlockSettle(Place.Block, dsInUse);
+  if Result <> nil then
+    DebugBlockSettle(Place.Block, dsInUse);
 end;
 
 function DebugGetZero(Size: TSize): Pointer;
