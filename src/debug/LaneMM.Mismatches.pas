@@ -109,7 +109,7 @@ end;
 // ---------------------------------------------------------------------------- types
 
 // Reads the kind of a type, and of a record its head; Fields receives the address of its fields.
-// Returns False where that is not certain.
+// Returns False where that is not certain, as for type information 0.
 function ReadType(TypeInfo: NativeUInt; out Kind: Byte; out Head: TRecordTypeHead;
   out Fields: NativeUInt): Boolean;
 begin
@@ -170,11 +170,6 @@ begin
     if FieldRefers(Field, Data, Head.Size, Depth) then
       Exit(True);
   end;
-end;
-
-function TypeHasReferences(TypeInfo, Data, Size: NativeUInt): Boolean;
-begin
-  Result := (TypeInfo <> 0) and RecordHasReferences(TypeInfo, Data, Size, 0);
 end;
 
 // ---------------------------------------------------------------------------- calls
@@ -250,8 +245,8 @@ begin
   Result := (WayOf(Block^.AllocStack, RtlCall(rcNew), RtlCall(rcConstructor)) = waTyped)
     and (WayOf(Block^.FreeStack, RtlCall(rcDispose), RtlCall(rcDestructor)) = waPlain)
     and BacktraceRead(Block^.AllocStack, Stack)
-    and TypeHasReferences(TypeOfNew(Stack.Frames[1]), NativeUInt(DebugBlockData(Block)),
-      Block^.Size);
+    and RecordHasReferences(TypeOfNew(Stack.Frames[1]), NativeUInt(DebugBlockData(Block)),
+      Block^.Size, 0);
 end;
 
 procedure MismatchCheck(Block: PDebugBlock);
