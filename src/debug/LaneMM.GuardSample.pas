@@ -75,21 +75,15 @@ begin
     Result := DebugGetGuarded(Size, Shift);
 end;
 
-// Returns whether a new block reads as zeros: it is the first one in a span of its own.
-function IsZero(P: Pointer): Boolean;
+function GuardSampleGetZero(Size: TSize): Pointer;
 var
   Place: TDebugPlace;
-begin
-  Result := DebugPlaceFind(P, Place) and Place.IsClosable and Place.Span^.IsZero;
-end;
-
-function GuardSampleGetZero(Size: TSize): Pointer;
 begin
   Result := GuardSampleTry(Size - Debug.MarkBytes, Debug.AlignShift);
   if Result = nil then
     Result := BlockGetZero(Size)
-  else if not IsZero(Result) then
-    PatternZero(Result, Size - Debug.MarkBytes);
+  else if not DebugPlaceFind(Result, Place) or not Place.IsClosable or not Place.Span^.IsZero then
+    PatternZero(Result, Size - Debug.MarkBytes); // else it is the first block in a span of its own
 end;
 
 end.
