@@ -206,14 +206,6 @@ begin
   Inc(Entry^.InUseBytes, Sample.Bytes);
 end;
 
-function IsBefore(const First, Second: TSiteClass): Boolean;
-begin
-  if First.Bytes <> Second.Bytes then
-    Result := First.Bytes > Second.Bytes
-  else
-    Result := First.ClassId < Second.ClassId;
-end;
-
 procedure SiteClassesSort(Sums: PSiteClasses);
 var
   Index: NativeInt;
@@ -228,7 +220,8 @@ begin
     if Item^.Count = 0 then
       Continue;
     Link := @Sums^.Firsts[SiteIndex(Item^.Site)];
-    while (Link^ <> nil) and IsBefore(Link^^, Item^) do
+    while (Link^ <> nil) and ((Link^^.Bytes > Item^.Bytes)
+      or (Link^^.Bytes = Item^.Bytes) and (Link^^.ClassId < Item^.ClassId)) do
       Link := @Link^^.Next;
     Item^.Next := Link^;
     Link^ := Item;
