@@ -240,23 +240,15 @@ begin
   DebugPlaceIn(Span, Block, DebugIndexOf(Span, Block), Place);
 end;
 
-// Returns the number of the block of the span that contains P; none below CarvedBytes if P lies in
-// no block. 0 for a single block. Any number while another thread reuses the span.
-function IndexOf(Span: PSpan; P: Pointer): UInt64; inline;
-begin
-  Result := NativeUInt(NativeUInt(P) - NativeUInt(Span^.Origin)) * Span^.DivideMagic shr MagicShift;
-  if NativeUInt(P) < NativeUInt(Span^.Origin) then
-    Result := High(Result);
-end;
-
 procedure FindIn(Span: PSpan; P: Pointer; out Place: TDebugPlace); inline;
 var
   Index: UInt64;
 begin
   Place.Span := Span;
   Place.Block := nil;
-  Index := IndexOf(Span, P);
-  if Index < Span^.CarvedBytes then
+  // 0 for a single block. Any number while another thread reuses the span.
+  Index := NativeUInt(NativeUInt(P) - NativeUInt(Span^.Origin)) * Span^.DivideMagic shr MagicShift;
+  if (NativeUInt(P) >= NativeUInt(Span^.Origin)) and (Index < Span^.CarvedBytes) then
   begin
     Place.Block := DebugBlockAt(Span, Index);
     Place.Slot := DebugSlotAt(Span, Index);
