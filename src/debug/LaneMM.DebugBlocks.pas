@@ -253,16 +253,11 @@ begin
   DebugPlaceFinish(Place);
 end;
 
-// Returns the bytes of a span for a guarded block: its bookkeeping record, the block, the page
+// Returns the slices of a span for a guarded block: its bookkeeping record, the block, the page
 // after it.
-function GuardedBytes(Size: NativeUInt): NativeUInt; inline;
-begin
-  Result := Size + 3 * OsGranule;
-end;
-
 function GuardedSlices(Size: NativeUInt): NativeUInt; inline;
 begin
-  Result := AlignUp(GuardedBytes(Size), SliceSize) shr SliceShift;
+  Result := AlignUp(Size + 3 * OsGranule, SliceSize) shr SliceShift;
 end;
 
 // Gives a span back.
@@ -342,7 +337,7 @@ begin
     Exit(TakeKept(Span, Size));
   if not GuardPagesCount then
     Exit;
-  Span := TakeSlices(GuardedBytes(Size));
+  Span := TakeSlices(GuardedSlices(Size) shl SliceShift);
   if Span = nil then
   begin
     FetchAdd(Debug.GuardedBlocks, NativeUInt(-1));
