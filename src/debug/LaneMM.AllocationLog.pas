@@ -44,11 +44,9 @@ end;
 // ---------------------------------------------------------------------------- choice
 
 function IsInRange(Option: TOption; Value: NativeUInt): Boolean;
-var
-  Range: ^TSettingsRange;
 begin
-  Range := @Settings.Ranges[Option];
-  Result := not IsSet(Option) or (Value >= Range^.First) and (Value <= Range^.Last);
+  Result := not IsSet(Option) or (Value >= Settings.Ranges[Option].First)
+    and (Value <= Settings.Ranges[Option].Last);
 end;
 
 function IsChosen(Block: PDebugBlock): Boolean;
