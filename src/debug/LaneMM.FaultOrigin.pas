@@ -113,13 +113,9 @@ var
   Item: TInstruction;
 begin
   Place := 0;
-  if Scene.Start = 0 then
-    Exit(False);
   Pc := Scene.Start;
-  while Pc < Limit do
+  while (Pc <> 0) and (Pc < Limit) and InstructionAt(Pc, Item) do
   begin
-    if not InstructionAt(Pc, Item) then
-      Exit(False);
     if (Pc >= First) and (Item.Writes and Registers <> 0) then
       Place := Pc;
     Inc(Pc, Item.Length);
@@ -133,22 +129,19 @@ var
   Pc: NativeUInt;
   Item: TInstruction;
 begin
-  Result := False;
   Pc := Scene.Start;
-  while Pc < Scene.Limit do
+  while (Pc < Scene.Limit) and InstructionAt(Pc, Item) do
   begin
-    if not InstructionAt(Pc, Item) then
-      Exit;
     // A jump through a register or a table, but no return, may lead to any address.
     if (Item.Kind = ikLeave) and (Item.JumpTo = 0)
       and ((Item.Parts <> 0) or Item.HasOperand) then
-      Exit;
+      Exit(False);
     if (Item.JumpTo > First) and (Item.JumpTo <= Scene.Pc)
       and ((Pc < First) or (Pc > Scene.Pc)) then
-      Exit;
+      Exit(False);
     Inc(Pc, Item.Length);
   end;
-  Result := True;
+  Result := Pc >= Scene.Limit;
 end;
 
 // ---------------------------------------------------------------------------- values
