@@ -35,26 +35,35 @@ const
   // Words at the top of the stack that are searched for the address of a freed block.
   MostWords = 64;
 
+// Returns True if Word, used as an address, was made of the pattern of blocks in this state.
+function IsPattern(Word: NativeUInt; State: TDebugState): Boolean;
+begin
+  if State = dsInUse then
+    Result := PatternIsNear(Word, Debug.NewFill)
+  else
+    Result := PatternIsNear(Word, Debug.FreeFill);
+end;
+
 // Returns True if P lies in the block and the word there is still the pattern, or 0: the run-time
 // library clears the reference to a string before it accesses the string.
-function HoldsPattern(Block: PDebugBlock; P: Pointer; Fill: Byte): Boolean;
+function HoldsPattern(Block: PDebugBlock; P: Pointer; State: TDebugState): Boolean;
 var
   Offset, Word: NativeUInt;
 begin
   Offset := NativeUInt(P) - NativeUInt(DebugBlockData(Block));
   Word := 0;
   Result := (Offset < Block^.Size) and (NativeUInt(P) mod SizeOf(Pointer) = 0)
-    and OsRead(NativeUInt(P), @Word, SizeOf(Word)) and ((Word = 0) or PatternIsNear(Word, Fill));
+    and OsRead(NativeUInt(P), @Word, SizeOf(Word)) and ((Word = 0) or IsPattern(Word, State));
 end;
 
 // Returns the block in this state that P points into, at a word of the pattern unless it was
 // freed; nil for none.
-function BlockAt(P: NativeUInt; State: TDebugState; Fill: Byte): PDebugBlock;
+function BlockAt(P: NativeUInt; State: TDebugState): PDebugBlock;
 begin
   Result := DebugBlockOf(Pointer(P));
   if (Result = nil) or (DebugStateOf(Result^.State) <> State)
     or (NativeUInt(P - NativeUInt(DebugBlockData(Result))) >= Result^.Size)
-    or (State = dsInUse) and not HoldsPattern(Result, Pointer(P), Fill) then
+    or (State = dsInUse) and not HoldsPattern(Result, Pointer(P), State) then
     Result := nil;
 end;
 
@@ -69,7 +78,7 @@ end;
 
 // Returns the only block that a register points into, or that a word at the top of the stack points
 // at; nil for none or several.
-function LikelyBlock(const Fault: TFault; State: TDebugState; Fill: Byte): PDebugBlock;
+function LikelyBlock(const Fault: TFault; State: TDebugState): PDebugBlock;
 var
   Index: Cardinal;
   Limit, Word: NativeUInt;
@@ -79,14 +88,14 @@ begin
   Result := nil;
   IsSeveral := False;
   for Index := 0 to High(Fault.Registers) do
-    AddLikely(Result, IsSeveral, BlockAt(Fault.Registers[Index], State, Fill));
+    AddLikely(Result, IsSeveral, BlockAt(Fault.Registers[Index], State));
   Limit := StackEnd(Fault.Sp);
   for Index := 0 to MostWords - 1 do
   begin
     if NativeUInt(Limit - Fault.Sp) < NativeUInt(Index + 1) * SizeOf(Word) then
       Break;
     Word := PNativeUInt(Fault.Sp)[Index];
-    Block := BlockAt(Word, State, Fill);
+    Block := BlockAt(Word, State);
     if (Block <> nil) and (NativeUInt(DebugBlockData(Block)) = Word) then
       AddLikely(Result, IsSeveral, Block);
   end;
@@ -95,16 +104,15 @@ begin
 end;
 
 // Returns the block in this state that the register was loaded from; nil where that is unknown.
-function OriginBlock(const Scene: TScene; Number: Cardinal; State: TDebugState; Fill: Byte)
-  : PDebugBlock;
+function OriginBlock(const Scene: TScene; Number: Cardinal; State: TDebugState): PDebugBlock;
 var
   Address: NativeUInt;
 begin
   Result := nil;
   if not SceneFindOrigin(Scene, Number, Address) then
     Exit;
-  Result := BlockAt(Address, State, Fill);
-  if (Result <> nil) and not HoldsPattern(Result, Pointer(Address), Fill) then
+  Result := BlockAt(Address, State);
+  if (Result <> nil) and not HoldsPattern(Result, Pointer(Address), State) then
     Result := nil;
 end;
 
@@ -177,14 +185,6 @@ begin
   FindingReportFault(Finding, Fault);
 end;
 
-// Returns the pattern of blocks in this state.
-function FillOf(State: TDebugState): Byte;
-begin
-  Result := Debug.FreeFill;
-  if State = dsInUse then
-    Result := Debug.NewFill;
-end;
-
 // Reports the use of a pattern as an address. Block, if that is known, is the one that it was read
 // from.
 procedure TellPattern(const Fault: TFault; State: TDebugState; Block: PDebugBlock);
@@ -197,7 +197,7 @@ begin
   Note := noNone;
   if Block = nil then
   begin
-    Block := LikelyBlock(Fault, State, FillOf(State));
+    Block := LikelyBlock(Fault, State);
     if Block <> nil then
       Note := noLikely;
   end;
@@ -217,10 +217,9 @@ var
   Number: Cardinal;
 begin
   for Number := 0 to NoRegister - 1 do
-    if (Registers and RegisterBit(Number) <> 0)
-      and PatternIsNear(Scene.Values[Number], FillOf(State)) then
+    if (Registers and RegisterBit(Number) <> 0) and IsPattern(Scene.Values[Number], State) then
     begin
-      TellPattern(Fault, State, OriginBlock(Scene, Number, State, FillOf(State)));
+      TellPattern(Fault, State, OriginBlock(Scene, Number, State));
       Exit(True);
     end;
   Result := False;
@@ -237,9 +236,9 @@ begin
     Exit;
   Address := SceneOperand(Scene, Item);
   Target := 0;
-  Result := OsRead(Address, @Target, SizeOf(Target)) and PatternIsNear(Target, FillOf(State));
+  Result := OsRead(Address, @Target, SizeOf(Target)) and IsPattern(Target, State);
   if Result then
-    TellPattern(Fault, State, BlockAt(Address, State, FillOf(State)));
+    TellPattern(Fault, State, BlockAt(Address, State));
 end;
 
 // Explains an address that is near the pattern, and none of its registers: of a copy that counts
@@ -247,7 +246,7 @@ end;
 function ExplainSum(const Fault: TFault; const Scene: TScene; const Item: TInstruction;
   State: TDebugState): Boolean;
 begin
-  Result := Item.HasOperand and PatternIsNear(SceneOperand(Scene, Item), FillOf(State));
+  Result := Item.HasOperand and IsPattern(SceneOperand(Scene, Item), State);
   if Result then
     TellPattern(Fault, State, nil);
 end;
@@ -292,7 +291,7 @@ begin
     Exit;
   end;
   for State in [dsInUse, dsFreed] do
-    if PatternIsNear(Fault.Pc, FillOf(State)) then
+    if IsPattern(Fault.Pc, State) then
     begin
       TellPattern(Fault, State, nil);
       Exit;
