@@ -150,8 +150,7 @@ type
   PKeys = ^TKeys;
 
 const
-  KeyBytes = (SizeOf(TKeys) + OsPageSize - 1) and not (OsPageSize - 1);
-  SiteBytes = (SiteLimit * SizeOf(TSite) + OsPageSize - 1) and not (OsPageSize - 1);
+  TableBytes = SizeOf(TKeys) + SiteLimit * SizeOf(TSite);
 
 procedure SetStart;
 begin
@@ -166,11 +165,11 @@ begin
   if Observe.SiteKeys <> 0 then
     Exit(True);
   CodeRangesStart;
-  Pages := OsTakePages(KeyBytes + SiteBytes);
+  Pages := OsTakePages(TableBytes);
   Result := Pages <> nil;
   if not Result then
     Exit;
-  Observe.Sites := PSite(Pages + KeyBytes);
+  Observe.Sites := PSite(Pages + SizeOf(TKeys));
   SetStart;
   // Release: Sites before the keys. Pairs with SiteFind.
   StoreRelease(Observe.SiteKeys, NativeUInt(Pages));
@@ -179,7 +178,7 @@ end;
 procedure SitesForget;
 begin
   if Observe.SiteKeys <> 0 then
-    OsClear(Pointer(Observe.SiteKeys), KeyBytes + SiteBytes);
+    OsClear(Pointer(Observe.SiteKeys), TableBytes);
   Observe.SitesUsed := 0;
   Observe.SitesLost := 0;
   Observe.RemoteFrees := 0;
