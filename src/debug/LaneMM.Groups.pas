@@ -162,19 +162,14 @@ end;
 
 // ---------------------------------------------------------------------------- names
 
-function Table: PEntry;
-begin
-  // Acquire: the empty entries of the table. Pairs with GroupSetName.
-  Result := PEntry(LoadAcquire(Debug.GroupNames));
-end;
-
 // Returns the entry of the group, or the first free one; nil without either. Group 0 finds a free
 // one. Regions have entries of their own, behind the others, each in turn.
 function FindEntry(Group: Cardinal): PEntry;
 var
   Index: NativeInt;
 begin
-  Result := Table;
+  // Acquire: the empty entries of the table. Pairs with GroupSetName.
+  Result := PEntry(LoadAcquire(Debug.GroupNames));
   if Result = nil then
     Exit;
   if Group >= RegionGroups then
@@ -197,7 +192,7 @@ var
   Entry: PEntry;
   Length: NativeUInt;
 begin
-  OsTakeTable(Debug.GroupNames, 2 * NameLimit * SizeOf(TEntry)); // pairs with Table
+  OsTakeTable(Debug.GroupNames, 2 * NameLimit * SizeOf(TEntry)); // pairs with FindEntry
   Entry := FindEntry(Group);
   Result := (Entry <> nil) and (Group <> 0);
   if not Result then
