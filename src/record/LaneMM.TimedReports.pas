@@ -3,19 +3,9 @@
 // Owns:       Observe.ReportMs, ReportEveryMs, ReporterState, ReporterChanges, ReporterRights;
 //             OwnThreads[otReporter].
 // Invariants: a thread of LaneMM's own, the reporter, writes them. There is at most one; it starts
-//             when the setting is first on, and waits without a timer while it is off again.
-//             ReporterState changes by these steps alone, each a compare-and-swap but the last two:
-//               NotStarted -> Waiting          a thread that will start the reporter
-//               Waiting -> Writing             the reporter; it writes in this state alone
-//               NotStarted, Waiting -> Ended   the end of the program: no report begins any more
-//               Waiting -> Refused             the reporter, which ends, or a thread that could not
-//                                              start it
-//               Writing -> Waiting             the reporter, by a store: no other leaves Writing
-//               any -> NotStarted              a child process, which does not have the thread
-//             In the state Refused threads that sample write.
-//             A change of the period is followed by one of the count ReporterChanges. The reporter
-//             reads the count before the period, and waits only while it is the same: it misses
-//             no change.
+//             when the setting is first on, and waits without a timer while it is off again. In
+//             the state Refused threads that sample write. docs/protocols.md, Timed reports, has
+//             the steps of ReporterState and ReporterChanges.
 // Callers:    TimedReportsApply: one thread at a time, also in a signal handler.
 //             TimedReportsForget: the one thread of a child process. The others: any thread.
 // Progress:   wait-free but for TimedReportsEnd, which waits for a report for a bounded time.
