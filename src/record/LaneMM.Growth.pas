@@ -110,10 +110,15 @@ begin
   StoreRelease(Entry^.Block, NativeUInt(P));
 end;
 
-// Removes P from its entry, before it moves, and adds its counts to the site.
-procedure Forget(Entry: PEntry; P: Pointer);
+// Removes P, any pointer, from its entry before it moves or is freed, and adds its counts to the
+// site: another block may get its address.
+procedure Forget(P: Pointer);
+var
+  Entry: PEntry;
 begin
-  if CompareAndSwap(Entry^.Block, NativeUInt(P), Busy) then
+  Entry := EntryOf(P);
+  if (P <> nil) and (Entry^.Block = NativeUInt(P))
+    and CompareAndSwap(Entry^.Block, NativeUInt(P), Busy) then
   begin
     Flush(Entry);
     Entry^.UsableSize := 0; // nil, which the entry then has, is resized by the slow path
@@ -182,7 +187,7 @@ begin
   Site := nil;
   if Weight > 0 then
     Site := FindSite(Weight, UsableSize, Size);
-  Forget(EntryOf(P), P);
+  Forget(P);
   Before := CountsSoFar;
   Result := Observe.GrowthBehind.ReallocMem(P, Size);
   if Result = nil then
@@ -196,24 +201,13 @@ begin
   Keep(Result, Size, Weight, Site);
 end;
 
-// Removes the block P, which is being freed, or nil, from the table: another one may get its
-// address.
-procedure ForgetFreed(P: Pointer);
-var
-  Entry: PEntry;
-begin
-  Entry := EntryOf(P);
-  if (P <> nil) and (Entry^.Block = NativeUInt(P)) then
-    Forget(Entry, P);
-end;
-
 function ReallocSlow(var P: Pointer; Size: NativeUInt): Pointer;
 var
   UsableSize, LastSize: NativeUInt;
   Before: Pointer;
 begin
   if Size = 0 then
-    ForgetFreed(P);
+    Forget(P);
   if (P = nil) or (Size = 0) or not BlockIsOurs(P) then
     Exit(Observe.GrowthBehind.ReallocMem(P, Size));
   UsableSize := BlockUsableSize(P);
@@ -227,7 +221,7 @@ begin
     Before := P;
     Result := Observe.GrowthBehind.ReallocMem(P, Size);
     if P <> Before then
-      ForgetFreed(Before);
+      Forget(Before);
   end;
 end;
 
@@ -283,7 +277,7 @@ procedure SeeFree(P: Pointer); inline;
 var
   Heap: PHeap;
 begin
-  ForgetFreed(P);
+  Forget(P);
   Heap := OsThreadHeap;
   if (Heap <> nil) and (Heap^.Notes.LastGot <> nil) and (P <> nil) then
     SeeCopy(Heap^.Notes, P);
