@@ -712,7 +712,7 @@ var
 begin
   Block := DebugBlockOf(P);
   Result := (Block = nil) or not DebugIsReported(LoadAcquire(Block^.State))
-    and (DebugCheckBlock(Block, FindingReport) = 0);
+    and not DebugCheckBlock(Block, FindingReport);
 end;
 
 function DebugIsOn: Boolean;

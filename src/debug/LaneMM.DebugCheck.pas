@@ -82,9 +82,9 @@ function DebugFreedIsWhole(const Place: TDebugPlace): Boolean;
 /// Returns True in a child process that has lost threads if one of these may have been changing the
 /// block at the fork: two of its pages may show two moments.
 function DebugMayBeTorn(Block: PDebugBlock): Boolean;
-/// Checks one block, which may change at any time, and calls Call for each finding. Returns 1 if
-/// the block is damaged and was not reported before, else 0.
-function DebugCheckBlock(Block: PDebugBlock; Call: TFindingCall): NativeUInt;
+/// Checks one block, which may change at any time, and calls Call for each finding. Returns True if
+/// the block is damaged and was not reported before.
+function DebugCheckBlock(Block: PDebugBlock; Call: TFindingCall): Boolean;
 /// Checks all blocks but those that DebugMayBeTorn. Returns the number of damaged blocks that were
 /// not reported before.
 function DebugCheckAll(Call: TFindingCall): NativeUInt;
@@ -436,37 +436,34 @@ procedure ReportAll(var Scan: TScan);
 var
   Index: NativeInt;
 begin
-  Inc(Scan.DamagedCount);
   for Index := 0 to Scan.FindingCount - 1 do
     Scan.Call(Scan.Findings[Index]);
 end;
 
-function DebugCheckBlock(Block: PDebugBlock; Call: TFindingCall): NativeUInt;
+function DebugCheckBlock(Block: PDebugBlock; Call: TFindingCall): Boolean;
 var
   Scan: TScan;
-  IsDamaged: Boolean;
 begin
-  Scan.Call := Call;
-  Scan.DamagedCount := 0;
   if DebugLockMayBeOwn then
-    Exit(0);
+    Exit(False);
+  Scan.Call := Call;
   DebugLockEnter;
-  IsDamaged := FindDamage(Block, Scan);
+  Result := FindDamage(Block, Scan);
   DebugLockLeave;
-  if IsDamaged then
+  if Result then
     ReportAll(Scan);
-  Result := Scan.DamagedCount;
 end;
 
 procedure ScanSpan(Span: PSpan; Context: Pointer);
 var
   Index: Cardinal;
 begin
-  if Span^.Kind <> skDebug then
-    Exit;
   Index := 0;
-  while FindInSpan(Span, Index, PScan(Context)^) do
+  while (Span^.Kind = skDebug) and FindInSpan(Span, Index, PScan(Context)^) do
+  begin
+    Inc(PScan(Context)^.DamagedCount);
     ReportAll(PScan(Context)^);
+  end;
 end;
 
 function DebugCheckAll(Call: TFindingCall): NativeUInt;
@@ -475,9 +472,8 @@ var
 begin
   Scan.Call := Call;
   Scan.DamagedCount := 0;
-  if DebugLockMayBeOwn then
-    Exit(0);
-  WalkSpans(ScanSpan, @Scan);
+  if not DebugLockMayBeOwn then
+    WalkSpans(ScanSpan, @Scan);
   Result := Scan.DamagedCount;
 end;
 
