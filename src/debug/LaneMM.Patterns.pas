@@ -242,11 +242,8 @@ end;
 
 function PatternEndsAreWhole(P: PByte; Size: NativeUInt; Value: Byte): Boolean;
 begin
-  if Size <= WholeSize then
-    Result := PatternIsWhole(P, Size, Value)
-  else
-    Result := PatternIsWhole(P, EndSize, Value)
-      and PatternIsWhole(P + Size - EndSize, EndSize, Value);
+  Result := PatternIsWhole(P, PatternHead(Size), Value)
+    and PatternIsWhole(P + Size - PatternTail(Size), PatternTail(Size), Value);
 end;
 
 function PatternLength(P: PByte; Size: NativeUInt; Value: Byte): NativeUInt;
