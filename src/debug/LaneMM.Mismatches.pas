@@ -51,16 +51,10 @@ const
   // More fields, and deeper records, are not read.
   MostFields = 256;
   MostDepth = 4;
-
-type
-  // The kinds of types that are read, by their numbers in type information.
-  TTypeKinds = set of Byte;
-
-const
-  // Strings, interfaces, dynamic arrays: one pointer, nil when empty.
-  References: TTypeKinds = [9, 10, 14, 21, 24];
-  // Record, object.
-  Records: TTypeKinds = [13, 16];
+  // Type numbers of strings, interfaces, dynamic arrays: one pointer, nil when empty.
+  References: set of Byte = [9, 10, 14, 21, 24];
+  // Of records, objects.
+  Records: set of Byte = [13, 16];
 
 // ---------------------------------------------------------------------------- types of New
 
