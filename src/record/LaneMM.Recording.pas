@@ -45,6 +45,7 @@ uses
 const
   EventBytes = 128; // more than an event, one of a thread before it, and the end
   MostLate = 16384; // calls that handlers can leave
+  HasWaiters = 1;   // in Recording.Taker, see there
 
 type
   // A call of a thread.
@@ -100,9 +101,6 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- the lock
-
-const
-  HasWaiters = 1;
 
 // Takes the lock for the thread if it is free.
 function TakeFree(Thread: Cardinal): Boolean; inline;
