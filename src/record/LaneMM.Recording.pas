@@ -426,8 +426,7 @@ const
   PatienceMs = 1000;
 var
   Recorder: PRecorder;
-  Thread: Cardinal;
-  Round: Cardinal;
+  Thread, Round: Cardinal;
   Pause: TAtomicWord;
 begin
   LockRecover;

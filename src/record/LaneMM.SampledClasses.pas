@@ -145,8 +145,7 @@ end;
 
 procedure ClassesAddFreed(P: Pointer; const Sample: TSample);
 var
-  Table: PSiteClass;
-  Entry: PSiteClass;
+  Table, Entry: PSiteClass;
   Block: TBlockInfo;
   Contents: TContents;
 begin

@@ -161,8 +161,7 @@ end;
 // Returns the entry of the heap, a new one if needed; nil when the table is full.
 function WindowOf(Heap: PHeap): PWindow;
 var
-  Index, Probe: NativeUInt;
-  Found: NativeUInt;
+  Index, Probe, Found: NativeUInt;
 begin
   Index := NativeUInt(Heap) div SizeOf(THeap) * SpreadFactor shr 16;
   for Probe := 0 to WindowCount - 1 do
