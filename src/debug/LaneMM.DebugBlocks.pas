@@ -214,7 +214,6 @@ begin
   DebugLockEnter;
   DebugSpanFormat(Span, SingleClass, 1,
     Span^.SliceCount shl SliceShift - OsGranule + FrontGuardSize);
-  Span^.IsCurrent := True;
   Result := TakeFrom(Span);
   DebugLockLeave;
 end;
@@ -345,7 +344,6 @@ begin
   end;
   DebugLockEnter;
   DebugSpanFormat(Span, GuardedClass, 1, Size);
-  Span^.IsCurrent := True;
   Result := TakeFrom(Span);
   DebugLockLeave;
   if GuardPagesForbid(DebugLastPage(Span), OsGranule) then

@@ -353,7 +353,7 @@ begin
     Span^.Origin := Span^.Start + OsGranule - FrontGuardSize;
   Span^.CarvedBytes := 0;
   Span^.SizeClass := SizeClass;
-  Span^.IsCurrent := False;
+  Span^.IsCurrent := True;
   RemoteStartLife(Span);
   Span^.Owner := NoOwner;
   SpanFormatInner(Span);
