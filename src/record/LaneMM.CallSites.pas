@@ -256,12 +256,16 @@ begin
   until False;
 end;
 
-// Returns the site with this key and backtrace, as SiteFind.
-function Find(const SiteKey: TSiteKey; const Stack: TBacktrace): PSite;
+// Returns the site of this kind, size class, allocation and backtrace, as SiteFind.
+function Find(Kind: TSiteKind; SizeClass, AllocStack: Cardinal; const Stack: TBacktrace): PSite;
 var
+  Key: TSiteKey;
   Cut: TBacktrace;
 begin
-  Result := FindWhole(SiteKey, Stack, MostWhole);
+  Key.Kind := Kind;
+  Key.SizeClass := SizeClass;
+  Key.AllocStack := AllocStack;
+  Result := FindWhole(Key, Stack, MostWhole);
   if (Result <> nil) or (LoadAcquire(Observe.SiteKeys) = 0) then
     Exit;
   if Stack.Count > CutFrames then
@@ -269,22 +273,15 @@ begin
     Cut := Stack;
     Cut.Frames[CutFrames] := CutFrame;
     Cut.Count := CutFrames + 1;
-    Result := FindWhole(SiteKey, Cut, MostUsed);
+    Result := FindWhole(Key, Cut, MostUsed);
   end;
   if Result = nil then
     FetchAdd(Observe.SitesLost, 1);
 end;
 
-function KeyOf(Kind: TSiteKind; SizeClass, AllocStack: Cardinal): TSiteKey;
-begin
-  Result.Kind := Kind;
-  Result.SizeClass := SizeClass;
-  Result.AllocStack := AllocStack;
-end;
-
 function SiteFind(Kind: TSiteKind; SizeClass: Cardinal; const Stack: TBacktrace): PSite;
 begin
-  Result := Find(KeyOf(Kind, SizeClass, 0), Stack);
+  Result := Find(Kind, SizeClass, 0, Stack);
 end;
 
 function SiteIndex(Site: PSite): Cardinal;
@@ -360,7 +357,7 @@ begin
   if Weight = 0 then
     Exit;
   BacktraceTake(Stack);
-  SiteAddEvents(Find(KeyOf(Kind, SizeClass, BacktraceTrim(AllocStack)), Stack), Weight);
+  SiteAddEvents(Find(Kind, SizeClass, BacktraceTrim(AllocStack), Stack), Weight);
 end;
 
 procedure CountMiss(var Lock: TLock);
