@@ -115,17 +115,17 @@ function EraseRealloc(var P: Pointer; Size: TSize): Pointer;
 var
   OldSize, WantedSize: NativeUInt;
 begin
-  OldSize := 0;
-  if IsErasingFreed and BlockIsOurs(P) then
-    OldSize := BlockUsableSize(P);
-  if (OldSize = 0) or (Size = 0) or (Size <= OldSize) and (Size >= OldSize shr KeptShift) then
+  if Size = 0 then
   begin
-    if Size <> 0 then
-      Exit(BlockRealloc(P, Size));
     EraseFree(P);
     P := nil;
     Exit(nil);
   end;
+  OldSize := 0;
+  if IsErasingFreed and BlockIsOurs(P) then
+    OldSize := BlockUsableSize(P);
+  if (OldSize = 0) or (Size <= OldSize) and (Size >= OldSize shr KeptShift) then
+    Exit(BlockRealloc(P, Size));
   WantedSize := Size;
   if Size > OldSize then
     WantedSize := BlockGrownSize(OldSize, Size);
