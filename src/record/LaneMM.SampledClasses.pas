@@ -126,18 +126,19 @@ begin
   Result := nil;
 end;
 
-// The size is that of the sample: another thread may be freeing the block.
-procedure ReadBlock(P: Pointer; const Sample: TSample; out Block: TBlockInfo);
+// Returns the class of the block P of Sample, or another number of these; see ContentsRead. The
+// size is that of the sample: another thread may be freeing the block.
+function ClassOf(P: Pointer; const Sample: TSample; References: NativeInt): NativeUInt;
+var
+  Block: TBlockInfo;
+  Contents: TContents;
 begin
   Block := Default(TBlockInfo);
   Block.Address := P;
   Block.UsableSize := Sample.UsableSize;
   if ArenaSpan(P) <> nil then
     Block.Kind := ArenaSpan(P)^.Kind;
-end;
-
-function NumberOf(const Contents: TContents): NativeUInt;
-begin
+  ContentsRead(Block, Contents, References);
   Result := Contents.ClassId;
   if Contents.Kind <> coObject then
     Result := Ord(Contents.Kind);
@@ -146,15 +147,11 @@ end;
 procedure ClassesAddFreed(P: Pointer; const Sample: TSample);
 var
   Table, Entry: PSiteClass;
-  Block: TBlockInfo;
-  Contents: TContents;
 begin
   Table := PSiteClass(LoadAcquire(Observe.ClassTable));
   if Table = nil then
     Exit;
-  ReadBlock(P, Sample, Block);
-  ContentsRead(Block, Contents, {References} 0);
-  Entry := EntryOf(Table, Sample.Site, NumberOf(Contents));
+  Entry := EntryOf(Table, Sample.Site, ClassOf(P, Sample, {References} 0));
   if Entry = nil then
     Exit;
   FetchAdd(Entry^.Count, Sample.Count);
@@ -181,13 +178,8 @@ begin
 end;
 
 function SampleClass(const Sample: TSample): NativeUInt;
-var
-  Block: TBlockInfo;
-  Contents: TContents;
 begin
-  ReadBlock(Pointer(Sample.Block), Sample, Block);
-  ContentsRead(Block, Contents);
-  Result := NumberOf(Contents);
+  Result := ClassOf(Pointer(Sample.Block), Sample, {References} 1);
 end;
 
 procedure SiteClassesAdd(Sums: PSiteClasses; const Sample: TSample);
