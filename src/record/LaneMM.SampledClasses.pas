@@ -101,7 +101,7 @@ end;
 // Returns the entry of the table for site and class, a new one if needed; nil when it is full.
 function EntryOf(Table: PSiteClass; Site: PSite; ClassId: NativeUInt): PSiteClass;
 var
-  Key, Found: NativeUInt;
+  Key: NativeUInt;
   Probe: Cardinal;
 begin
   // Never 0.
@@ -109,10 +109,7 @@ begin
   for Probe := 0 to MostProbes - 1 do
   begin
     Result := Table + ((Key shr 8 + Probe) mod SiteClassLimit);
-    Found := LoadAcquire(Result^.Key);
-    if Found = Key then
-      Exit;
-    if (Found = 0) and CompareAndSwap(Result^.Key, 0, Key) then
+    if (LoadAcquire(Result^.Key) = 0) and CompareAndSwap(Result^.Key, 0, Key) then
     begin
       Result^.Site := Site;
       Result^.ClassId := ClassId;

@@ -161,16 +161,14 @@ end;
 // Returns the entry of the heap, a new one if needed; nil when the table is full.
 function WindowOf(Heap: PHeap): PWindow;
 var
-  Index, Probe, Found: NativeUInt;
+  Index, Probe: NativeUInt;
 begin
   Index := NativeUInt(Heap) div SizeOf(THeap) * SpreadFactor shr 16;
   for Probe := 0 to WindowCount - 1 do
   begin
     Result := PWindow(LoadAcquire(Observe.Windows)) + (Index + Probe) mod WindowCount;
-    Found := LoadAcquire(Result^.Heap);
-    if (Found = 0) and CompareAndSwap(Result^.Heap, 0, NativeUInt(Heap)) then
-      Exit;
-    if Found = NativeUInt(Heap) then
+    if (LoadAcquire(Result^.Heap) = 0) and CompareAndSwap(Result^.Heap, 0, NativeUInt(Heap))
+      or (LoadAcquire(Result^.Heap) = NativeUInt(Heap)) then
       Exit;
   end;
   Result := nil;
