@@ -321,13 +321,9 @@ begin
   FetchAdd(Site^.Count, Weight);
   Thread := ThreadNumber; // its heap may come later, and be another thread's before
   for Index := 0 to MaxSiteThreads - 1 do
-  begin
-    if LoadAcquire(Site^.Threads[Index]) = Thread then
-      Exit;
-    if (LoadAcquire(Site^.Threads[Index]) = 0)
+    if (LoadAcquire(Site^.Threads[Index]) = Thread) or (LoadAcquire(Site^.Threads[Index]) = 0)
       and CompareAndSwap(Site^.Threads[Index], 0, Thread) then
       Exit;
-  end;
 end;
 
 function Remaining(var All, Part: TAtomicWord): NativeUInt;
