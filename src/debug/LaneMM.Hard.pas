@@ -45,10 +45,10 @@ implementation
 
 uses
   LaneMM.Types, LaneMM.Hooks, LaneMM.Atomic, LaneMM.Os, LaneMM.OsSignals,
-  LaneMM.Errors, LaneMM.Arena, LaneMM.Regions, LaneMM.Threads, LaneMM.Walk, LaneMM.Blocks,
-  LaneMM.Allocate, LaneMM.Aligned, LaneMM.Free, LaneMM.Resize, LaneMM.Engine, LaneMM.ReportState,
-  LaneMM.Messages, LaneMM.SettingsState, LaneMM.Erase, LaneMM.Patterns, LaneMM.DebugCheck,
-  LaneMM.DebugReport, LaneMM.DebugThreads;
+  LaneMM.Errors, LaneMM.Arena, LaneMM.Heap, LaneMM.Regions, LaneMM.Threads, LaneMM.Walk,
+  LaneMM.Blocks, LaneMM.Allocate, LaneMM.Aligned, LaneMM.Free, LaneMM.Resize, LaneMM.Engine,
+  LaneMM.ReportState, LaneMM.Messages, LaneMM.SettingsState, LaneMM.Erase, LaneMM.Patterns,
+  LaneMM.DebugCheck, LaneMM.DebugReport, LaneMM.DebugThreads;
 
 const
   // Of each block: half of the key, and the end word.
@@ -355,15 +355,10 @@ begin
     Result := Block.Size;
 end;
 
-// Returns whether no other thread ever had a heap, so that no block is just getting its mark: the
-// list ends with Process.Abandoned.
+// Returns whether no other thread ever had a heap, so that no block is just getting its mark.
 function IsOnlyThread: Boolean;
-var
-  Heap: PHeap;
 begin
-  Heap := ThreadsFirstHeap;
-  Result := not Debug.HasLostThreads
-    and ((Heap^.NextHeap = nil) or (Heap^.NextHeap^.NextHeap = nil));
+  Result := not Debug.HasLostThreads and HeapIsOnly;
 end;
 
 // Checks a block that is in use, or is free, and its link was written to.
