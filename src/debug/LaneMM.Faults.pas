@@ -254,18 +254,9 @@ end;
 // Explains a fault by what its address was made of.
 procedure ExplainWords(const Fault: TFault; const Scene: TScene; const Item: TInstruction);
 var
-  Words: array[0..NoRegister - 1] of NativeUInt;
-  Number, Count: Cardinal;
   State: TDebugState;
 begin
-  Count := 0;
-  for Number := 0 to NoRegister - 1 do
-    if Item.Parts and RegisterBit(Number) <> 0 then
-    begin
-      Words[Count] := Scene.Values[Number];
-      Inc(Count);
-    end;
-  if FreedObjectExplain(Fault, @Words, Count) then
+  if FreedObjectExplain(Fault, @Scene.Values, Item.Parts) then
     Exit;
   for State in [dsInUse, dsFreed] do
     if ExplainRegister(Fault, Scene, Item.Parts, State)

@@ -18,7 +18,7 @@ unit LaneMM.FreedObjects;
 interface
 
 uses
-  LaneMM.Hooks, LaneMM.DebugCheck;
+  LaneMM.Hooks, LaneMM.Instructions, LaneMM.DebugCheck;
 
 /// Makes the trap tables; without memory there are no traps.
 procedure FreedObjectsStart;
@@ -28,9 +28,10 @@ procedure FreedObjectTrap(Data: PByte; Size, ClassId: NativeUInt);
 /// Stores in Finding, about a freed object, the virtual method whose code lies at Offset in the
 /// class; returns False, and changes nothing, if no method's does.
 function FreedMethodFind(Offset: NativeUInt; var Finding: TFinding): Boolean;
-/// Reports a fault that a use of the class of a freed object raised; Words are the Count words that
-/// the instruction made its address of. Returns False for any other.
-function FreedObjectExplain(const Fault: TFault; Words: PNativeUInt; Count: Cardinal): Boolean;
+/// Reports a fault that a use of the class of a freed object raised; Values are those of all
+/// registers, of which the instruction made its address of Registers. Returns False for any other.
+function FreedObjectExplain(const Fault: TFault; Values: PNativeUInt; Registers: TRegisterSet)
+  : Boolean;
 
 implementation
 
@@ -84,20 +85,21 @@ begin
   ErrorInvalidPointer;
 end;
 
-// Returns the freed object whose class one of the words is, and which the fault accessed at Offset;
-// nil for none.
-function FreedObjectIn(const Fault: TFault; Words: PNativeUInt; Count: Cardinal;
+// Returns the freed object whose class is in one of the registers, and which the fault accessed at
+// Offset; nil for none.
+function FreedObjectIn(const Fault: TFault; Values: PNativeUInt; Registers: TRegisterSet;
   out Offset: NativeUInt): Pointer;
 var
+  Number: Cardinal;
   Block: PDebugBlock;
 begin
-  while Count > 0 do
+  for Number := 0 to NoRegister - 1 do
   begin
-    Dec(Count);
-    Offset := Fault.Address - Words[Count];
-    if (Words[Count] and FreedClassBase <> FreedClassBase) or (Offset >= MostOffset) then
+    Offset := Fault.Address - Values[Number];
+    if (Registers and RegisterBit(Number) = 0) or (Offset >= MostOffset)
+      or (Values[Number] and FreedClassBase <> FreedClassBase) then
       Continue;
-    Result := Pointer(Words[Count] - FreedClassBase);
+    Result := Pointer(Values[Number] - FreedClassBase);
     Block := DebugBlockOf(Result);
     if (Block <> nil) and (DebugBlockData(Block) = Result)
       and (DebugStateOf(LoadAcquire(Block^.State)) = dsFreed) then
@@ -116,7 +118,8 @@ begin
     ModulesRead(Finding.FirstWord + Offset, @Finding.Method, SizeOf(Finding.Method));
 end;
 
-function FreedObjectExplain(const Fault: TFault; Words: PNativeUInt; Count: Cardinal): Boolean;
+function FreedObjectExplain(const Fault: TFault; Values: PNativeUInt; Registers: TRegisterSet)
+  : Boolean;
 var
   Instance: Pointer;
   Offset: NativeUInt;
@@ -125,7 +128,7 @@ begin
   Instance := nil;
   Offset := 0;
   if FreedClassBase <> 0 then
-    Instance := FreedObjectIn(Fault, Words, Count, Offset);
+    Instance := FreedObjectIn(Fault, Values, Registers, Offset);
   Result := Instance <> nil;
   if not Result then
     Exit;
