@@ -54,7 +54,6 @@ uses
 
 const
   WordSize = SizeOf(NativeUInt);
-  WordMask = WordSize - 1;
   PairSize = 2 * WordSize;
   StepSize = 4 * WordSize;
   // From this size on the run-time library is faster.
@@ -252,12 +251,6 @@ var
 begin
   First := P;
   Limit := P + Size;
-  while (P < Limit) and (NativeUInt(P) and WordMask <> 0) do
-  begin
-    if P^ <> Value then
-      Exit(P - First);
-    Inc(P);
-  end;
   while (P + WordSize <= Limit) and (PNativeUInt(P)^ = Value * Ones) do
     Inc(P, WordSize);
   while (P < Limit) and (P^ = Value) do
