@@ -57,36 +57,21 @@ const
     {$elseif defined(MSWINDOWS) or not defined(LANEMM_X64)} 2 {$else} 6 {$ifend};
 
 type
-  {$ifdef FPC}
-  /// The count of references of a string.
-  TStringReferences = {$if FPC_FULLVERSION < 30300} NativeInt {$else} Integer {$ifend};
-  /// The number of characters in its header.
-  TStringLength = NativeInt;
-  /// The count of references of a dynamic array.
-  TArrayReferences = NativeInt;
-  {$else}
-  /// The count of references of a string.
-  TStringReferences = Integer;
-  /// The number of characters in its header.
-  TStringLength = Integer;
-  /// The count of references of a dynamic array.
-  TArrayReferences = Integer;
-  {$endif}
-
   /// What precedes the first character of a string.
   TStringHead = record
     {$if not defined(FPC) and defined(CPU64)} Padding: Integer; {$ifend}
     CodePage: Word;                //< of its characters
     ElementSize: Word;             //< bytes of a character
-    References: TStringReferences; //< negative: a constant
-    Length: TStringLength;         //< in characters
+    References: {$ifdef FPC} {$if FPC_FULLVERSION < 30300} NativeInt {$else} Integer {$ifend}
+      {$else} Integer {$endif};    //< negative: a constant
+    Length: {$ifdef FPC} NativeInt {$else} Integer {$endif}; //< in characters
   end;
 
   /// What precedes the first element of a dynamic array.
   TArrayHead = record
     {$if not defined(FPC) and defined(CPU64)} Padding: Integer; {$ifend}
-    References: TArrayReferences; //< of the array
-    Size: NativeInt;              //< its length less ArrayExtra
+    References: {$ifdef FPC} NativeInt {$else} Integer {$endif}; //< of the array
+    Size: NativeInt; //< its length less ArrayExtra
   end;
   PArrayHead = ^TArrayHead;
 
