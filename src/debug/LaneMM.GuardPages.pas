@@ -7,9 +7,7 @@
 //             is False while its contents are inaccessible, or are about to be.
 // Callers:    any thread. DebugBlockClose: the thread that frees the block; DebugBlockOpen: the one
 //             that takes it.
-// Progress:   GuardPagesHold waits a bounded time for threads in GuardPagesForbid, and that for
-//             threads that commit slices. DebugBlockClose and DebugSingleClose take Debug.Lock. The
-//             others do not wait.
+// Progress:   as the routines say; DebugBlockClose and DebugSingleClose take Debug.Lock.
 unit LaneMM.GuardPages;
 
 {$I ../LaneMM.inc}
