@@ -113,57 +113,36 @@ begin
 end;
 
 {$ifdef FPC}
-
 // Nil in the C library, which has no run-time library.
 procedure InitializeCall;
   {$ifdef UNIX} weakexternal {$else} external {$endif} name 'FPC_INITIALIZE';
+{$endif}
 
 function RecordInitializer: Pointer;
 begin
-  Result := @InitializeCall;
+  Result := {$ifdef FPC} @InitializeCall {$else} nil {$endif};
 end;
 
 function ClassObjectSize(const Head: TClassHead): NativeUInt;
 begin
-  Result := ClassWord(Head, vmtInstanceSize);
+  Result := {$ifdef FPC} NativeUInt {$else} Cardinal {$endif} (ClassWord(Head, vmtInstanceSize));
 end;
 
-// The second word is the size, negated.
+// Free Pascal: the second word is the size, negated. Delphi: the first is the address of the class.
 function ClassIsMarked(const Head: TClassHead; ClassId: NativeUInt): Boolean;
 begin
-  Result := NativeUInt(Head[0] + Head[1]) = 0;
+  Result := {$ifdef FPC} NativeUInt(Head[0] + Head[1]) = 0 {$else} Head[0] = ClassId {$endif};
 end;
 
 function InterfaceOffset(const Entry: TInterfaceEntry): NativeUInt;
 begin
+  {$ifdef FPC}
   Result := 0;
   if Entry.IType = etStandard then
     Result := Entry.IOffset;
-end;
-
-{$else}
-
-function RecordInitializer: Pointer;
-begin
-  Result := nil;
-end;
-
-function ClassObjectSize(const Head: TClassHead): NativeUInt;
-begin
-  Result := Cardinal(ClassWord(Head, vmtInstanceSize));
-end;
-
-// The first word is the address of the class.
-function ClassIsMarked(const Head: TClassHead; ClassId: NativeUInt): Boolean;
-begin
-  Result := Head[0] = ClassId;
-end;
-
-function InterfaceOffset(const Entry: TInterfaceEntry): NativeUInt;
-begin
+  {$else}
   Result := Cardinal(Entry.IOffset);
+  {$endif}
 end;
-
-{$endif}
 
 end.
