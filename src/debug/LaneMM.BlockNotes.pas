@@ -157,17 +157,22 @@ begin
   Result := LoadAcquire(Slot^);
 end;
 
-// Returns the note of the block at P, any pointer, of Size requested bytes, and sets its Slack; nil
-// if it has none.
+// Returns the note of the block at P, any pointer, of Size requested bytes, and sets its Slack. Nil
+// if it has none, or `stacks` is off: callers that no installed entry has called see the setting
+// before there are notes.
 function NoteFor(P: Pointer; Size: NativeUInt): PNote;
 var
   Span: PSpan;
   Slot: PNativeUInt;
   Notes: NativeUInt;
 begin
+  Result := nil;
+  if not IsSet(opStacks) or (@Hooks.BlockNote = nil) then
+    Exit;
+  AcquireFence; // the notes after the hook. Pairs with NotesStart
   Span := BlockSpan(P);
   if Span = nil then
-    Exit(nil);
+    Exit;
   Slot := SlotAt(NativeUInt(Span^.Start) - Process.Base);
   Notes := 0;
   if Slot <> nil then
@@ -187,8 +192,7 @@ begin
     Result^.Slack := Size;
 end;
 
-// Writes the note of the block at P, if it can have one.
-procedure Note(P: Pointer; Size: TSize; Frame: NativeUInt);
+procedure NoteBlock(P: Pointer; Size: TSize; Frame: NativeUInt);
 var
   Place: PNote;
   Heap: PHeap;
@@ -207,25 +211,11 @@ begin
   Place^.Thread := DebugThreadId(Heap, Thread);
 end;
 
-// Returns whether `stacks` is on, and there are notes: callers that no installed entry has called
-// see the setting before them.
-function IsNoting: Boolean;
-begin
-  Result := IsSet(opStacks) and (@Hooks.BlockNote <> nil);
-  AcquireFence; // the notes after the hook. Pairs with NotesStart
-end;
-
-procedure NoteBlock(P: Pointer; Size: TSize; Frame: NativeUInt);
-begin
-  if IsNoting then
-    Note(P, Size, Frame);
-end;
-
 procedure NoteResize(Before, P: Pointer; Size: TSize; Frame: NativeUInt);
 begin
   if P <> Before then
     NoteBlock(P, Size, Frame)
-  else if IsNoting then
+  else
     NoteFor(P, Size);
 end;
 
@@ -233,14 +223,14 @@ function NotedGet(Size: TSize): Pointer;
 begin
   AcquireFence; // see SetEntries of LaneMM.Watch
   Result := Debug.NotesBehind.GetMem(Size);
-  Note(Result, Size, NativeUInt(get_frame));
+  NoteBlock(Result, Size, NativeUInt(get_frame));
 end;
 
 function NotedGetZero(Size: TSize): Pointer;
 begin
   AcquireFence; // likewise
   Result := Debug.NotesBehind.AllocMem(Size);
-  Note(Result, Size, NativeUInt(get_frame));
+  NoteBlock(Result, Size, NativeUInt(get_frame));
 end;
 
 function NotedRealloc(var P: Pointer; Size: TSize): Pointer;
