@@ -141,7 +141,7 @@ begin
   P := Result;
 end;
 
-// Fills the usable bytes of a block from the offset First on.
+// Fills the usable bytes of a block from the offset First on; none of nil.
 procedure FillNew(P: PByte; First: NativeUInt);
 var
   Size: NativeUInt;
@@ -155,13 +155,12 @@ function EraseGet(Size: TSize): Pointer;
 begin
   AcquireFence; // see SetEntries of LaneMM.Watch
   Result := Observe.FillBehind.GetMem(Size);
-  if Result <> nil then
-    FillNew(Result, 0);
+  FillNew(Result, 0);
 end;
 
 procedure EraseFillNew(P: Pointer);
 begin
-  if (P <> nil) and IsErasingNew then
+  if IsErasingNew then
     FillNew(P, 0);
 end;
 
@@ -172,11 +171,11 @@ var
 begin
   IsKnown := (P = nil) or BlockIsOurs(P);
   OldSize := 0;
-  if IsKnown and (P <> nil) then
+  if IsKnown then
     OldSize := BlockUsableSize(P);
   AcquireFence; // likewise
   Result := Observe.FillBehind.ReallocMem(P, Size);
-  if IsKnown and (Result <> nil) then
+  if IsKnown then
     FillNew(Result, OldSize);
 end;
 
