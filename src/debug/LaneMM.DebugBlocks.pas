@@ -162,18 +162,16 @@ end;
 procedure Fill(Parcel: PParcel; SizeClass: Cardinal);
 var
   Wanted: NativeUInt;
-  Block: PDebugBlock;
   Place: TDebugPlace;
 begin
   Wanted := BatchBytes div ClassToSize(SizeClass) + 1;
   if Wanted > BatchLimit then
     Wanted := BatchLimit;
-  repeat
-    Block := TakeLocked(SizeClass);
-    if SlotOf(Block, Place) then
-      ParcelPut(Parcel, Place);
+  while (Wanted > 0) and SlotOf(TakeLocked(SizeClass), Place) do
+  begin
+    ParcelPut(Parcel, Place);
     Dec(Wanted);
-  until (Wanted = 0) or (Block = nil);
+  end;
 end;
 
 // Gives the cache the next blocks of the class, if there are any.
@@ -222,7 +220,6 @@ end;
 function TakeSlow(Cache: PDebugCache; Size: NativeUInt; out Place: TDebugPlace): Boolean;
 var
   SizeClass: Cardinal;
-  Block: PDebugBlock;
 begin
   if Size > DebugMostSize then
     Exit(False);
@@ -236,9 +233,8 @@ begin
       Exit(True);
   end;
   DebugLockEnter;
-  Block := TakeLocked(SizeClass);
+  Result := SlotOf(TakeLocked(SizeClass), Place);
   DebugLockLeave;
-  Result := SlotOf(Block, Place);
 end;
 
 function DebugBlockTake(Cache: PDebugCache; Size: NativeUInt; out Place: TDebugPlace): Boolean;
