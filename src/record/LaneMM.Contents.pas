@@ -1,12 +1,11 @@
 /// Recognizes the contents of a block: an object and its class, a string, a dynamic array.
 //
 // Owns:       nothing.
-// Invariants: only readable memory is read. Spans of blocks stay readable; a large block that
-//             another thread resizes has no pages for a moment: a system call reads it. Class
-//             records are read through LaneMM.Modules. A block is an object only if its first word
-//             points to a class record that is valid in every part, back to TObject, and the block
-//             has the size of such an object. Strings and arrays are recognized by their header
-//             fields, which other data may match by chance.
+// Invariants: only readable memory is read: class records through LaneMM.Modules, blocks by
+//             ReadBlock. A block is an object only if its first word points to a class record that
+//             is valid in every part, back to TObject, and the block has the size of such an
+//             object. Strings and arrays are recognized by their header fields, which other data
+//             may match by chance.
 // Callers:    any thread, also in an error report, after ModulesLook.
 // Source:     FPC 3.2.2, rtl/inc/objpas.inc (UnitName); see LaneMM.RtlRecords.
 unit LaneMM.Contents;
@@ -209,10 +208,8 @@ begin
     TextAdd(Text, Name);
 end;
 
-// ---------------------------------------------------------------------------- blocks
-
-// Reads Size bytes of the block; returns False if they are not there now: a large block may lose
-// its pages, and the program may protect pages of blocks that have some.
+// Reads Size bytes of the block; returns False if they are not there now: a large block has no
+// pages for a moment while another thread resizes it, and the program may protect those of some.
 function ReadBlock(const Block: TBlockInfo; Offset: NativeUInt; Target: Pointer; Size: NativeUInt):
   Boolean;
 begin
