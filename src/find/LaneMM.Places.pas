@@ -58,11 +58,9 @@ procedure PlacesAdd(var Places: TPlaces; Group: Cardinal; var First: Cardinal;
   const Block: TBlockInfo; Size: NativeUInt);
 /// Returns the place of a group and a backtrace; nil when there is none.
 function PlacesFind(const Places: TPlaces; Group, Stack: Cardinal): PPlace;
-/// Joins the places of each group whose TextNumber is the same: the first has all their blocks.
-/// PlacesFind finds none after that.
+/// Joins the places of each group whose TextNumber is the same: the first has all their blocks, the
+/// others follow it by Line, with the blocks of their own. PlacesFind finds none after that.
 procedure PlacesJoin(var Places: TPlaces);
-/// PlacesJoin; the others follow the first one by Line, with the blocks of their own.
-procedure PlacesJoinLines(var Places: TPlaces);
 /// Returns the blocks and bytes of the places from First on.
 procedure PlacesSum(const Places: TPlaces; First: Cardinal; out Count, Bytes: NativeUInt);
 /// Returns the place with most bytes after Last, or of all if Last is nil, among those from First
@@ -177,10 +175,7 @@ begin
   end;
 end;
 
-type
-  TJoin = procedure(Place, Other: PPlace; Number: Cardinal);
-
-// Adds the blocks of Other, which has none then.
+// Adds the blocks of Other, number Number, which has none then and follows Place.
 procedure Join(Place, Other: PPlace; Number: Cardinal);
 begin
   if Other^.Number < Place^.Number then
@@ -194,17 +189,11 @@ begin
   Inc(Place^.Bytes, Other^.Bytes);
   Other^.Count := 0;
   Other^.Bytes := 0;
-end;
-
-// Join; Other, number Number, follows Place.
-procedure JoinLine(Place, Other: PPlace; Number: Cardinal);
-begin
-  Join(Place, Other, Number);
   Other^.Line := Place^.Line;
   Place^.Line := Number;
 end;
 
-procedure JoinBy(var Places: TPlaces; Join: TJoin);
+procedure PlacesJoin(var Places: TPlaces);
 var
   Number, Slot: Cardinal;
   Place: PPlace;
@@ -213,6 +202,9 @@ begin
   for Number := 1 to Places.Count do
   begin
     Place := @Places.Items[Number];
+    Place^.OwnCount := Place^.Count;
+    Place^.OwnBytes := Place^.Bytes;
+    Place^.Line := NoPlace;
     if Place^.Count + Place^.Bytes = 0 then
       Continue;
     Slot := TextSlotOf(Places, Place);
@@ -221,23 +213,6 @@ begin
     else
       Join(@Places.Items[Places.Slots[Slot]], Place, Number);
   end;
-end;
-
-procedure PlacesJoin(var Places: TPlaces);
-begin
-  JoinBy(Places, Join);
-end;
-
-procedure PlacesJoinLines(var Places: TPlaces);
-var
-  Number: Cardinal;
-begin
-  for Number := 1 to Places.Count do
-  begin
-    Places.Items[Number].OwnCount := Places.Items[Number].Count;
-    Places.Items[Number].OwnBytes := Places.Items[Number].Bytes;
-  end;
-  JoinBy(Places, JoinLine);
 end;
 
 procedure PlacesSum(const Places: TPlaces; First: Cardinal; out Count, Bytes: NativeUInt);

@@ -233,7 +233,7 @@ begin
   VisitPlaces(List, NumberText);
   PlacesJoin(List.Snapshot.Places^);
   VisitPlaces(List, NumberLine);
-  PlacesJoinLines(List.Snapshot.Places^);
+  PlacesJoin(List.Snapshot.Places^);
 end;
 
 procedure LeakListOpenUnknown(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
