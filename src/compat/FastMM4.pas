@@ -11,7 +11,7 @@ unit FastMM4;
 interface
 
 uses
-  FastMM5, LaneMM.Compat.Reasons, LaneMM.Compat.State, LaneMM.Compat.Modes;
+  FastMM5, LaneMM.Compat.Reasons, LaneMM.Compat.State;
 
 const
   /// The version of FastMM4 whose names this unit has.

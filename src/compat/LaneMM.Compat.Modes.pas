@@ -27,10 +27,6 @@ function EventLogName: PWideChar;
 procedure SetNumber(const Setting: ShortString; Number: Cardinal);
 /// Returns the setting `depth`, at most 255.
 function FrameLimit: Byte;
-/// Sets `check=always`, or `check=0`.
-procedure SetChecksAlways(Value: Boolean);
-/// Sets whether leaks are reported at the end of the program.
-procedure SetReportsLeaks(Value: Boolean);
 
 implementation
 
@@ -115,21 +111,6 @@ begin
   Result := High(Byte);
   if LaneMM_Settings.Values[opDepth] < Result then
     Result := LaneMM_Settings.Values[opDepth];
-end;
-
-procedure SetChecksAlways(Value: Boolean);
-const
-  Words: array[Boolean] of ShortString = ('check=0', 'check=always');
-begin
-  LaneMM_Configure(Words[Value]);
-end;
-
-procedure SetReportsLeaks(Value: Boolean);
-begin
-  if Value then
-    LaneMM_Configure('leaks')
-  else
-    LaneMM_Configure('leaks=0');
 end;
 
 end.
