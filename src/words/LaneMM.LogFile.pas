@@ -59,13 +59,12 @@ type
 
   // A file that looks for its place.
   TSearch = record
-    Text: TText;         // its contents
+    Text: ^TText;        // its contents; nil: only its path is wanted, no file is opened
     Suffix: PShortString; // the end of its name
     Open: TOpenCall;     // OsFileAppend or OsFileCreate
     Path: TText;         // the path that was tried last, ended by #0
     Notice: TText;       // the first choice and why it was refused; empty: not refused
     HasFailed: Boolean;  // the file could be opened, not written
-    WantsPath: Boolean;  // only the path is wanted: opens no file
   end;
 
 const
@@ -202,7 +201,7 @@ var
   Length: UInt64;
 begin
   Length := OsFileLength(Handle);
-  if (Length = 0) or (Length + Search.Text.Length <= Settings.Values[opLogMost])
+  if (Length = 0) or (Length + Search.Text^.Length <= Settings.Values[opLogMost])
     or not IsLog(Search.Path.Start) or not SetBit(RenamingBit) then
     Exit;
   if TextOpen(OldPath, 2 * OsPageSize) then
@@ -223,7 +222,7 @@ function TryPath(var Search: TSearch; Open: TOpenCall): Boolean;
 var
   Handle: TOsFile;
 begin
-  if Search.WantsPath then
+  if Search.Text = nil then
     Exit(True);
   Handle := Open(Search.Path.Start);
   if (Handle >= 0) and (@Open = @OsFileAppend) and IsSet(opLogMost) then
@@ -233,8 +232,8 @@ begin
     Refuse(Search, Reasons[OsFileError(Handle)]);
     Exit(False);
   end;
-  Result := TextWrite(Search.Text, Handle);
-  if Result and Search.Text.IsCut and (@Search.Open = @OsFileAppend) then
+  Result := TextWrite(Search.Text^, Handle);
+  if Result and Search.Text^.IsCut and (@Search.Open = @OsFileAppend) then
     Result := OsFileWrite(Handle, @CutLine[1], Length(CutLine));
   OsFileClose(Handle);
   Search.HasFailed := not Result;
@@ -335,13 +334,17 @@ begin
   end;
 end;
 
-// Writes the file to the first place that takes it. FailedBits: of Report.LogState, places to leave
-// out; those where writing fails are added.
-function WriteAnywhere(var Search: TSearch; FailedBits: NativeUInt): Boolean;
+// Writes the file to the first place that takes it. A log leaves out places where writing failed
+// before; those where it fails now are added.
+function WriteAnywhere(var Search: TSearch): Boolean;
 var
   Place: TPlace;
+  FailedBits: NativeUInt;
 begin
   Result := False;
+  FailedBits := 0;
+  if @Search.Open = @OsFileAppend then
+    FailedBits := LoadAcquire(Report.LogState);
   for Place := Low(TPlace) to High(TPlace) do
   begin
     if Result or (FailedBits and BitOf(Place) <> 0) then
@@ -353,58 +356,59 @@ begin
   end;
 end;
 
-// Writes the file and says why it is not at the first choice, and where, unless that was said for
-// NoticeBit. Says that it lacks the end of its text, if so.
-function Settle(var Search: TSearch; FailedBits, NoticeBit: NativeUInt): Boolean;
+// Writes the file and says why it is not at the first choice, and where, unless that was said
+// before. Says that it lacks the end of its text, if so.
+function Settle(var Search: TSearch): Boolean;
+const
+  NoticeBits: array[Boolean] of NativeUInt = (FileNoticeBit, LogNoticeBit);
 begin
   TextOpen(Search.Notice, 2 * OsPageSize);
-  Result := WriteAnywhere(Search, FailedBits);
+  Result := WriteAnywhere(Search);
   if Result then
     ReportTaken(tkFile, Search.Path.Start, Search.Path.Length - 1);
-  if (Search.Notice.Length > 0) and SetBit(NoticeBit) then
+  if (Search.Notice.Length > 0) and SetBit(NoticeBits[@Search.Open = @OsFileAppend]) then
   begin
     if Result then
       TextAddForm(Search.Notice, '; written to %s', NativeUInt(Search.Path.Start));
     TextAdd(Search.Notice, LineEnd);
     TextWrite(Search.Notice, OsStandardError);
   end;
-  if Result and Search.Text.IsCut then
+  if Result and Search.Text^.IsCut then
   begin
     Search.Notice.Length := 0;
     TextAddForm(Search.Notice, 'LaneMM: %s is cut at %g byte%+'#10, NativeUInt(Search.Path.Start),
-      Search.Text.Length);
+      Search.Text^.Length);
     TextWrite(Search.Notice, OsStandardError);
   end;
   TextClose(Search.Notice);
 end;
 
-procedure StartSearch(out Search: TSearch; const Suffix: ShortString; const Path: TText);
+// Writes Text to a file that Open opens; without a text finds the path alone.
+function WriteText(Text: Pointer; const Suffix: ShortString; Open: TOpenCall; var Path: TText)
+  : Boolean;
+var
+  Search: TSearch;
 begin
   Search := Default(TSearch);
+  Search.Text := Text;
   Search.Suffix := @Suffix;
+  Search.Open := Open;
   Search.Path := Path;
-  Search.Open := OsFileAppend;
+  if Text = nil then
+    Result := WriteAnywhere(Search)
+  else
+    Result := Settle(Search);
+  Path := Search.Path;
 end;
 
 function LogFileAppend(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
-var
-  Search: TSearch;
 begin
-  StartSearch(Search, Suffix, Path);
-  Search.Text := Text;
-  Result := Settle(Search, LoadAcquire(Report.LogState), LogNoticeBit);
-  Path := Search.Path;
+  Result := WriteText(@Text, Suffix, OsFileAppend, Path);
 end;
 
 function LogFileCreate(const Text: TText; const Suffix: ShortString; var Path: TText): Boolean;
-var
-  Search: TSearch;
 begin
-  StartSearch(Search, Suffix, Path);
-  Search.Text := Text;
-  Search.Open := OsFileCreate;
-  Result := Settle(Search, 0, FileNoticeBit);
-  Path := Search.Path;
+  Result := WriteText(@Text, Suffix, OsFileCreate, Path);
 end;
 
 function LogFileSuffix(Name: PAnsiChar; Number: NativeUInt; Extension: PAnsiChar): ShortString;
@@ -420,24 +424,13 @@ begin
 end;
 
 function LogFilePath(const Suffix: ShortString; var Path: TText): Boolean;
-var
-  Search: TSearch;
 begin
-  StartSearch(Search, Suffix, Path);
-  Search.WantsPath := True;
-  Result := WriteAnywhere(Search, LoadAcquire(Report.LogState));
-  Path := Search.Path;
+  Result := WriteText(nil, Suffix, OsFileAppend, Path);
 end;
 
 function LogFileNewPath(const Suffix: ShortString; var Path: TText): Boolean;
-var
-  Search: TSearch;
 begin
-  StartSearch(Search, Suffix, Path);
-  Search.WantsPath := True;
-  Search.Open := OsFileCreate;
-  Result := WriteAnywhere(Search, 0);
-  Path := Search.Path;
+  Result := WriteText(nil, Suffix, OsFileCreate, Path);
 end;
 
 function LogFileDelete(const Suffix: ShortString): Boolean;
