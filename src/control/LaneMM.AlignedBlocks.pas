@@ -30,7 +30,7 @@ uses
   LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Bits, LaneMM.Os, LaneMM.Rtl, LaneMM.Arena,
   LaneMM.Blocks, LaneMM.Walk, LaneMM.Aligned, LaneMM.ReportState,
   LaneMM.SettingsState, LaneMM.SeenCalls, LaneMM.Sampler, LaneMM.DebugState, LaneMM.BlockNotes,
-  LaneMM.Debug, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardSample, LaneMM.Watch;
+  LaneMM.Debug, LaneMM.Erase, LaneMM.Hard, LaneMM.GuardSample, LaneMM.Watch, LaneMM.SingleBlocks;
 
 const
   MostAlignment = 1024 * 1024;
@@ -144,22 +144,6 @@ begin
   Result := NativeUInt(P) and NativeUInt(Alignment - 1) = 0;
 end;
 
-// Moves P to a block with the alignment. Without memory it fails like ReallocMem.
-function MoveAligned(var P: Pointer; UsableSize, Size, Alignment: NativeUInt): Pointer;
-begin
-  Result := AlignedGetWatched(P, Alignment, Size);
-  if Result = nil then
-  begin
-    ReallocMem(P, 0);
-    Exit;
-  end;
-  if UsableSize > Size then
-    UsableSize := Size;
-  EraseCopy(P, Result, UsableSize);
-  FreeMem(P);
-  P := Result;
-end;
-
 function AlignedResize(var P: Pointer; Size, Alignment: NativeUInt): Pointer;
 var
   UsableSize: NativeUInt;
@@ -183,7 +167,7 @@ begin
         Exit(P);
       UsableSize := BlockUsableSize(P);
     end;
-    Exit(MoveAligned(P, UsableSize, Size, Alignment));
+    SingleReplace(P, AlignedGetWatched(P, Alignment, Size), UsableSize, Size);
   end;
   Result := P;
 end;

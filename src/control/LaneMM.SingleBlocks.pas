@@ -21,6 +21,9 @@ function SingleGetZero(Size: TSize): Pointer;
 /// Moves the contents of P, a block of any kind or nil, to a new debug block of Size bytes; frees P
 /// if Size is 0. The block always moves, so that uses of the old address are detected.
 function SingleRealloc(var P: Pointer; Size: TSize): Pointer;
+/// Moves the contents of P, a block of UsableSize bytes or nil, to Target, a block for Size bytes,
+/// frees P and sets it to Target; without a target only frees it.
+procedure SingleReplace(var P: Pointer; Target: Pointer; UsableSize, Size: NativeUInt);
 
 implementation
 
@@ -46,6 +49,21 @@ begin
   CallsSee(Result, Size, BlockAlignment);
 end;
 
+procedure SingleReplace(var P: Pointer; Target: Pointer; UsableSize, Size: NativeUInt);
+begin
+  if Target = nil then
+  begin
+    ReallocMem(P, 0);
+    Exit;
+  end;
+  if UsableSize > Size then
+    UsableSize := Size;
+  if P <> nil then
+    EraseCopy(P, Target, UsableSize);
+  FreeMem(P);
+  P := Target;
+end;
+
 function SingleRealloc(var P: Pointer; Size: TSize): Pointer;
 var
   OldSize: NativeUInt;
@@ -59,18 +77,8 @@ begin
   OldSize := 0;
   if P <> nil then
     OldSize := BlockUsableSize(P);
-  Result := SingleGet(Size);
-  if Result = nil then
-  begin
-    ReallocMem(P, 0);
-    Exit;
-  end;
-  if OldSize > Size then
-    OldSize := Size;
-  if OldSize > 0 then
-    EraseCopy(P, Result, OldSize);
-  FreeMem(P);
-  P := Result;
+  SingleReplace(P, SingleGet(Size), OldSize, Size);
+  Result := P;
 end;
 
 end.
