@@ -174,10 +174,16 @@ end;
 
 // ---------------------------------------------------------------------------- all blocks
 
-function AlignmentEnter(Alignment: NativeUInt): Boolean;
+// Returns whether all blocks can have the alignment.
+function IsForAll(Alignment: NativeUInt): Boolean;
 begin
   Result := IsPowerOfTwo(Alignment) and (Alignment shr LeastAlignShift <> 0)
     and (Alignment shr (MostAlignShift + 1) = 0);
+end;
+
+function AlignmentEnter(Alignment: NativeUInt): Boolean;
+begin
+  Result := IsForAll(Alignment);
   if not Result then
   begin
     ReportSayLine('LaneMM_EnterAlignment: not done, the alignment is not 16, 32 or 64');
@@ -192,19 +198,16 @@ var
   Shift: Cardinal;
   Count: TAtomicWord;
 begin
-  Result := False;
-  if Alignment = 0 then
+  Result := IsForAll(Alignment);
+  if not Result then
     Exit;
   Shift := FloorLog2(Alignment);
-  if (Shift < LeastAlignShift) or (Shift > MostAlignShift) then
-    Exit;
   repeat
     Count := LoadAcquire(Debug.Aligned[Shift]);
     if Count = 0 then
-      Exit;
+      Exit(False);
   until CompareAndSwap(Debug.Aligned[Shift], Count, Count - 1);
   WatchApply;
-  Result := True;
 end;
 
 end.

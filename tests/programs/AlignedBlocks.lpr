@@ -187,6 +187,7 @@ begin
   LaneMM_ExitDebugMode;
   Check(LaneMM_EnterAlignment(16), '16');
   ExpectAlignment(64);
+  Check(not LaneMM_ExitAlignment(24) and not LaneMM_ExitAlignment(0), 'what cannot be entered');
   Check(LaneMM_ExitAlignment(64), '64 is taken back');
   ExpectAlignment(32);
   Check(LaneMM_ExitAlignment(32) and LaneMM_ExitAlignment(16), 'the others, too');
