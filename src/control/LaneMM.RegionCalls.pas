@@ -59,8 +59,6 @@ uses
 const
   // Slices of the lowest limit.
   LeastLimit = RegionReserve + 2;
-  // What a small letter has beside its capital one.
-  LowerCaseBit = $20;
 
 // ---------------------------------------------------------------------------- lines
 
@@ -72,7 +70,7 @@ begin
   else
   begin
     TextAdd(Text, 'lanemm_region_');
-    TextAdd(Text, AnsiChar(Ord(Call[0]) or LowerCaseBit));
+    TextAdd(Text, TextLower(Call[0]));
     Inc(Call);
   end;
   TextAddChars(Text, Call);
