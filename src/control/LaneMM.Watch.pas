@@ -723,9 +723,7 @@ begin
   Name := HeadLibrary(Characters);
   if Name <> nil then
     TextAddForm(Text, ', %s', NativeUInt(Name));
-  TextAdd(Text, LineEnd);
-  TextWrite(Text, OsStandardError);
-  TextClose(Text);
+  ReportSayText(Text);
 end;
 
 // Returns whether the end is to say that nothing was found, if so.
