@@ -107,6 +107,8 @@ var
   Entry: PSuppression;
 begin
   Result := nil;
+  if Leaks.Suppressions = nil then
+    Exit;
   for Index := 0 to MostSuppressions - 1 do
   begin
     Entry := PSuppression(Leaks.Suppressions) + Index;
@@ -127,9 +129,7 @@ begin
   LockEnter(Leaks.Lock);
   if Leaks.Suppressions = nil then
     Leaks.Suppressions := OsTakePages(MostSuppressions * SizeOf(TSuppression));
-  Entry := nil;
-  if Leaks.Suppressions <> nil then
-    Entry := FindEntry(Kind, Value);
+  Entry := FindEntry(Kind, Value);
   Result := (Entry <> nil) and (Count > 0);
   if Result then
   begin
@@ -148,9 +148,7 @@ var
   Entry: PSuppression;
 begin
   LockEnter(Leaks.Lock);
-  Entry := nil;
-  if Leaks.Suppressions <> nil then
-    Entry := FindEntry(Kind, Value);
+  Entry := FindEntry(Kind, Value);
   Result := (Entry <> nil) and (Entry^.Count >= Count) and (Count > 0);
   if Result then
     Dec(Entry^.Count, Count);
