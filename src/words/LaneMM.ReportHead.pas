@@ -173,7 +173,6 @@ var
   Characters: TPath;
   Library_: PAnsiChar;
 begin
-  TextOpenAt(Value, @Characters, SizeOf(Characters));
   OsProgramPath(@Characters, High(Characters));
   JsonAddText(Text, 'program', @Characters);
   JsonAddNumber(Text, 'process', OsProcessId);

@@ -36,7 +36,6 @@ uses
 
 const
   SmallText = 16384;
-  SeeHelp: ShortString = '; LANEMM=help lists all settings';
 
 procedure AddPrefix(out Text: TText; const Source: ShortString);
 begin
@@ -114,10 +113,10 @@ begin
   TextAdd(Text, '`');
   // One change for each three characters: of short words most others are near.
   if (Distance <= MostDistance) and (Distance * 3 <= Cardinal(Length(Word)) + 1) then
-    TextAddForm(Text, '; did you mean `%s`? LANEMM=help lists all settings',
-      NativeUInt(OptionTexts[Nearest].Name))
+    TextAddForm(Text, '; did you mean `%s`? ', NativeUInt(OptionTexts[Nearest].Name))
   else
-    TextAdd(Text, SeeHelp);
+    TextAdd(Text, '; ');
+  TextAdd(Text, 'LANEMM=help lists all settings');
   ReportSayText(Text);
 end;
 
