@@ -47,6 +47,7 @@ var
   Address: PNativeUInt;
 begin
   MarkWords(First, Limit, Context);
+  Dec(Limit, SizeOf(Word) - 1); // where no whole word begins any more: First may be unaligned
   Address := PNativeUInt(First);
   while NativeUInt(Address) < Limit do
   begin

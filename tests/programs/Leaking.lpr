@@ -98,12 +98,40 @@ begin
   Peer := Other;
 end;
 
+{$ifdef MSWINDOWS}
+function TlsAlloc: Cardinal; stdcall; external 'kernel32';
+function TlsSetValue(Slot: Cardinal; Value: Pointer): LongBool; stdcall; external 'kernel32';
+function VirtualAlloc(P: Pointer; Size: PtrUInt; Kind, Protection: Cardinal): PByte; stdcall;
+  external 'kernel32';
+{$endif}
+
+// Windows: variables of this thread that end where nothing can be read any more.
+procedure UseLastWords;
+{$ifdef MSWINDOWS}
+const
+  PageBytes = 4096;
+  Reserve = $2000;
+  Commit = $1000;
+  ReadWrite = 4;
+var
+  Page: PByte;
+begin
+  Page := VirtualAlloc(nil, 2 * PageBytes, Reserve, ReadWrite);
+  VirtualAlloc(Page, PageBytes, Commit, ReadWrite);
+  TlsSetValue(TlsAlloc, Page + PageBytes - 4 * SizeOf(Pointer));
+end;
+{$else}
+begin
+end;
+{$endif}
+
 procedure TResident.Execute;
 var
   Own: TStringList;
   Cards: ^TCard;
   Index: Integer;
 begin
+  UseLastWords;
   Cards := AllocMem(20 * SizeOf(TCard));
   for Index := 0 to 19 do
     Cards[Index].Foo := TFoo.Create;
