@@ -58,8 +58,7 @@ type
   end;
   TFastMM_WalkBlocksCallback = procedure(const BlockInfo: TFastMM_WalkAllocatedBlocks_BlockInfo);
 
-/// Calls CallBack for all blocks and spans of these types; [] for all types. Freed debug blocks are
-/// not visited. The groups are those of debug blocks; others are in group 0. No lock is taken.
+/// The walk of FastMM_WalkBlocks.
 procedure BlocksWalk(CallBack: TFastMM_WalkBlocksCallback; WalkBlockTypes:
   TFastMM_WalkBlocksBlockTypes; WalkUsedBlocksOnly: Boolean; UserData: Pointer;
   FirstGroup, LastGroup: Cardinal);
