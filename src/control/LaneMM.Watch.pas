@@ -439,11 +439,8 @@ end;
 // Returns whether a feature that watches is set, and has its tables.
 function IsWatching: Boolean;
 begin
-  Result := IsSet(opContention) or IsSet(opGrowth) or IsSampling;
-  if Result and not (SitesStart and GrowthStart) then
-    Result := False;
-  if IsSampling and not SamplerStart then
-    Result := False;
+  Result := (IsSet(opContention) or IsSet(opGrowth) or IsSampling) and SitesStart and GrowthStart
+    and (not IsSampling or SamplerStart);
 end;
 
 // Gives all blocks to come the largest alignment that was entered. IsTorn: a lost thread may have
