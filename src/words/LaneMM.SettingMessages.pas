@@ -206,26 +206,23 @@ begin
 end;
 
 procedure SettingSayWithoutEffect(const Options: TOptions; const Needed: ShortString);
-const
-  Separators: array[Boolean] of ShortString = (', `', ': `');
 var
   Text: TText;
   Option: TOption;
-  IsFirst: Boolean;
+  Separator: AnsiChar;
 begin
   if not OptionsAreChanged(Options) then
     Exit;
   TextOpen(Text, SmallText);
   TextAdd(Text, 'LaneMM: no effect without ');
   TextAdd(Text, Needed);
-  IsFirst := True;
+  Separator := ':';
   for Option := Low(TOption) to High(TOption) do
     if (Option in Options) and OptionIsChanged(Option) then
     begin
-      TextAdd(Text, Separators[IsFirst]);
-      TextAddChars(Text, OptionTexts[Option].Name);
-      TextAdd(Text, '`');
-      IsFirst := False;
+      TextAdd(Text, Separator);
+      TextAddForm(Text, ' `%s`', NativeUInt(OptionTexts[Option].Name));
+      Separator := ',';
     end;
   ReportSayText(Text);
 end;
