@@ -180,22 +180,15 @@ begin
     Fail('no file was written: no block in use, or an event rule'#10);
 end;
 
-// Writes the profiles in this format alone.
-function WriteProfiles(Format: TReportFormat): Boolean;
-begin
-  if Format = rfSettings then
-    Result := ProfileWrite
-  else
-    Result := ProfileWriteAs(FormatOptions[Format]);
-end;
-
 // Writes a report of counts, if there are any. Returns False when a file could not be written.
 function WriteCounts(Number: Cardinal; Format: TReportFormat): Boolean;
 begin
   if LoadAcquire(Observe.SiteKeys) = 0 then
     Result := True
-  else if (Number = ProfileReport) or (Format <> rfSettings) then
-    Result := WriteProfiles(Format)
+  else if Format <> rfSettings then
+    Result := ProfileWriteAs(FormatOptions[Format])
+  else if Number = ProfileReport then
+    Result := ProfileWrite
   else if Number > ProfileReport then
     Result := EventLogWrite
   else
