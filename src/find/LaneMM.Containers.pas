@@ -43,7 +43,7 @@ function ItemsSpare(const Items: TItems; Data: PByte; Size: NativeUInt): NativeU
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Bits, LaneMM.Modules, LaneMM.Contents, LaneMM.RtlRecords;
+  LaneMM.Layout, LaneMM.Bits, LaneMM.Os, LaneMM.Modules, LaneMM.Contents, LaneMM.RtlRecords;
 
 type
   // An object whose containers are looked for.
@@ -199,7 +199,10 @@ var
 begin
   if not HasFieldTypes or (Size < SizeOf(ClassId)) then
     Exit;
-  ClassId := PNativeUInt(Data)^;
+  if Size < OsPageSize then
+    ClassId := PNativeUInt(Data)^
+  else if not OsRead(NativeUInt(Data), @ClassId, SizeOf(ClassId)) then
+    Exit; // the program may protect pages of blocks that have some
   Place := @Plain[ClassId div CacheLineSize mod PlainClassCount];
   if ClassId = Place^ then
     Exit;

@@ -385,31 +385,47 @@ begin
   Reverse(Chain);
 end;
 
+type
+  // A node, and whether a word of its retainer is an interface of it.
+  TInterfaceLook = record
+    Node: PNode;
+    Index: Cardinal;
+    Found: Boolean;
+  end;
+
+// An interface points to a word of the object after the first, which is the address of its methods.
+procedure SeeInterface(Index: Cardinal; Place: NativeUInt; Context: Pointer);
+var
+  Look: ^TInterfaceLook;
+  Address: NativeUInt;
+begin
+  Look := Context;
+  if Look^.Found or (Index <> Look^.Index) or (Place and (SizeOf(Pointer) - 1) <> 0) then
+    Exit;
+  Address := LoadAcquire(PNativeUInt(Place)^); // once: a thread may be writing it
+  // The compiler takes a difference with SizeOf for signed.
+  if (NativeUInt(Address - NativeUInt(Look^.Node^.Address) - 1)
+    < NativeUInt(Look^.Node^.Size - SizeOf(Pointer)))
+    and (Address and (SizeOf(Pointer) - 1) = 0) then
+    Look^.Found := ModulesHaveData(PNativeUInt(Address)^, SizeOf(Pointer));
+end;
+
 // Returns True if the node's retainer has a word that is an interface of the node.
 function RetainedByInterface(const Snapshot: TSnapshot; Index: Cardinal): Boolean;
 var
-  Node, Retainer: PNode;
-  Word, Last: PNativeUInt;
-  Address: NativeUInt;
+  Look: TInterfaceLook;
+  Retainer: PNode;
 begin
-  Result := False;
-  Node := Snapshot.Nodes + Index;
-  if (Node^.Retainer = NoNode) or (Snapshot.Groups[Node^.Group].Kind <> coObject) then
-    Exit;
-  Retainer := Snapshot.Nodes + Node^.Retainer;
-  Word := PNativeUInt(Retainer^.Address);
-  Last := PNativeUInt(Retainer^.Address + Retainer^.Size) - 1;
-  while not Result and (Word <= Last) do
-  begin
-    // An interface points to a word of the object after the first, which is the address of its
-    // methods. (The compiler takes a difference with SizeOf for signed.)
-    Address := LoadAcquire(Word^); // once: a thread may be writing it
-    if (NativeUInt(Address - NativeUInt(Node^.Address) - 1)
-      < NativeUInt(Node^.Size - SizeOf(Pointer)))
-      and (Address and (SizeOf(Pointer) - 1) = 0) then
-      Result := ModulesHaveData(PNativeUInt(Address)^, SizeOf(Pointer));
-    Inc(Word);
-  end;
+  Look.Node := Snapshot.Nodes + Index;
+  Look.Index := Index;
+  Look.Found := False;
+  if (Look.Node^.Retainer = NoNode)
+    or (Snapshot.Groups[Look.Node^.Group].Kind <> coObject) then
+    Exit(False);
+  Retainer := Snapshot.Nodes + Look.Node^.Retainer;
+  RetainersSee(Snapshot, NativeUInt(Retainer^.Address),
+    NativeUInt(Retainer^.Address) + Retainer^.Size, SeeInterface, @Look);
+  Result := Look.Found;
 end;
 
 function LeakCycleHasInterface(const List: TLeakList; Path: PRetainerPath): Boolean;

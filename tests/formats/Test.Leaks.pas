@@ -21,6 +21,7 @@ type
     procedure PagesThatWereNeverTouchedAreNotRead;
     procedure TouchedPagesAreFoundBetweenOthers;
     procedure PageThatTheProgramHasProtectedIsNotRead;
+    procedure BlockThatBeginsWithAProtectedPageIsNotRead;
     {$ifend}
     procedure RetainedSizeOfAGroupCountsNoBlockTwice;
     procedure CyclesOfDataHaveAllTheirLinks;
@@ -37,7 +38,9 @@ type
 implementation
 
 uses
-  {$if defined(LINUX) and defined(CPUX64)} LaneMM.Retainers, LaneMM.Os, LaneMM.OsProcess, {$ifend}
+  {$if defined(LINUX) and defined(CPUX64)}
+  LaneMM, LaneMM.Layout, LaneMM.Retainers, LaneMM.Os, LaneMM.OsProcess,
+  {$ifend}
   SysUtils, Classes, DOM, XMLRead, testregistry, Test.Programs, LaneMM.Text,
   LaneMM.RtlRecords, LaneMM.Snapshot, LaneMM.LeakList;
 
@@ -239,6 +242,30 @@ begin
     AssertTrue('open again', OsCommit(Page, OsPageSize));
     FreeMem(Targets[0]);
     FreeMem(Targets[1]);
+    FreeMem(Block);
+  end;
+end;
+
+// As the stack of a coroutine does. Its first word may be the class of a container.
+procedure TLeaksTests.BlockThatBeginsWithAProtectedPageIsNotRead;
+const
+  Size = 4 * OsPageSize;
+var
+  Block: Pointer;
+  Snapshot: TSnapshot;
+  Index: Cardinal;
+begin
+  Block := LaneMM_GetMemAligned(Size, OsPageSize);
+  AssertTrue('protected', OsForbid(Block, OsPageSize));
+  try
+    AssertTrue('opened', SnapshotOpen(Snapshot));
+    SnapshotFindContainers(Snapshot);
+    Index := SnapshotNodeAt(Snapshot, NativeUInt(Block));
+    AssertTrue('is there, and no large block', (Index <> NoNode)
+      and (Snapshot.Nodes[Index].Size <= MaxClassSize));
+    SnapshotClose(Snapshot);
+  finally
+    AssertTrue('open again', OsCommit(Block, OsPageSize));
     FreeMem(Block);
   end;
 end;

@@ -5,7 +5,7 @@ program Leaking;
 {$mode delphi}{$H+}{$pointermath on}
 
 uses
-  LaneMM, cthreads, Classes, Contnrs, fgl, SysUtils;
+  LaneMM, cthreads, LaneMM.Os, Classes, Contnrs, fgl, SysUtils;
 
 type
   TGrow = procedure;
@@ -388,6 +388,19 @@ begin
   Second.Next := First;
 end;
 
+// A cycle with a block whose first page cannot be read, as the stack of a coroutine.
+procedure LeakGuarded;
+var
+  Foo: TFoo;
+  Block: PByte;
+begin
+  Foo := TFoo.Create;
+  Block := LaneMM_GetMemAligned(4 * OsGranule, OsGranule);
+  Pointer(Foo.Next) := Block;
+  PPointer(Block + OsGranule)^ := Foo;
+  OsForbid(Block, OsGranule);
+end;
+
 procedure LeakChain;
 var
   First, Last: TLink;
@@ -621,13 +634,14 @@ type
   end;
 
 const
-  Plans: array[0..35] of TPlan = (
+  Plans: array[0..36] of TPlan = (
     (Name: 'objects'; Run: LeakObjects), (Name: 'texts'; Run: LeakTexts),
     (Name: 'arrays'; Run: LeakArrays), (Name: 'unknown'; Run: LeakUnknown),
     (Name: 'array-sizes'; Run: LeakArraysOfSizes), (Name: 'large'; Run: LeakLarge), (Name: 'form'; Run: LeakForm),
     (Name: 'own-list'; Run: LeakOwnList), (Name: 'stale'; Run: LeakStale), (Name: 'stale-owners'; Run: LeakStaleOwners),
     (Name: 'cycle'; Run: LeakCycle), (Name: 'chain'; Run: LeakChain),
     (Name: 'ring'; Run: LeakRing), (Name: 'data-ring'; Run: LeakDataRing),
+    (Name: 'guarded'; Run: LeakGuarded),
     (Name: 'threads'; Run: LeakAcrossThreads), (Name: 'empty'; Run: LeakEmpty),
     (Name: 'grow-empty'; Run: GrowByEmpty), (Name: 'secret'; Run: LeakSecret),
     (Name: 'sizes'; Run: LeakSizes),
