@@ -69,15 +69,24 @@ end;
 procedure MarkFields(var Snapshot: TSnapshot; Index: Cardinal);
 var
   Held: Cardinal;
-  Word, Limit: PByte;
+  First, Word, Past, Limit: PByte;
   Address: NativeUInt;
   Block: TBlockInfo;
   Contents: TContents;
 begin
-  Word := Snapshot.Nodes[Index].Address;
-  Limit := Word + Snapshot.Nodes[Index].Size;
-  while Word + SizeOf(Address) <= Limit do
+  First := Snapshot.Nodes[Index].Address;
+  Word := First;
+  Past := First;
+  Limit := First + Snapshot.Nodes[Index].Size - (SizeOf(Address) - 1);
+  if Snapshot.Nodes[Index].Size < OsPageSize then
+    Past := Limit; // nothing smaller than a page is protected
+  while Word < Limit do
   begin
+    if Word >= Past then
+    begin
+      Past := OsNextWords(First, Limit, Word);
+      Continue;
+    end;
     Address := PNativeUInt(Word)^;
     Inc(Word);
     Held := SnapshotNodeAt(Snapshot, Address);

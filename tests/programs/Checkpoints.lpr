@@ -5,7 +5,7 @@ program Checkpoints;
 {$mode delphi}{$H+}
 
 uses
-  LaneMM, {$ifdef UNIX} cthreads, {$endif} Classes, SysUtils, Promises;
+  LaneMM, {$ifdef UNIX} cthreads, {$endif} LaneMM.Os, Classes, SysUtils, Promises;
 
 type
   TNode = class
@@ -24,6 +24,7 @@ type
     end;
     Nodes: array of TNode;
     Rows: array of array of string;
+    Stack: array of Byte;
   end;
 
   TWorker = class(TThread)
@@ -218,10 +219,21 @@ begin
   Fixture.Nodes[1] := TNode.Create;
 end;
 
+// Protects a page in the middle of the array, as a coroutine does below its stack. Returns the
+// complement of its address, which nothing else holds.
+function GuardStack(Fixture: TFixture): NativeUInt;
+begin
+  SetLength(Fixture.Stack, 4 * OsGranule);
+  Result := (NativeUInt(Fixture.Stack) + OsGranule) and not NativeUInt(OsGranule - 1);
+  Expect(OsForbid(Pointer(Result), OsGranule), 'a page is protected');
+  Result := Result xor High(NativeUInt);
+end;
+
 procedure FinishedObjectHoldsWhatFreesItself;
 var
   Start: TLaneMM_Checkpoint;
   Fixture: TFixture;
+  Hidden: NativeUInt;
 begin
   Start := LaneMM_Checkpoint;
   Fixture := TFixture.Create;
@@ -230,8 +242,10 @@ begin
   Expect(LostNodes(Start) = 0, 'an object holds its fields');
   Expect(LostNodes(Start, Fixture) = 1, 'a finished one only its strings, arrays, interfaces');
   AddNode(Fixture);
+  Hidden := GuardStack(Fixture);
   ClearStack;
   Expect(LostNodes(Start, Fixture) = 2, 'its arrays hold no objects');
+  Expect(OsCommit(Pointer(Hidden xor High(NativeUInt)), OsGranule), 'the page is there again');
   Fixture.Nodes[1].Free;
   Fixture.Node.Free;
   Fixture.Free;
