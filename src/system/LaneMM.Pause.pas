@@ -30,7 +30,7 @@ procedure PauseEnd;
 /// Finds the stack that holds Sp: its block, where a coroutine has one for its stack, else as
 /// OsFindStack, which would look at all pages of the arena behind that block.
 function PauseFindStack(Sp: NativeUInt; out First, Limit: NativeUInt): Boolean;
-/// Returns its end; Sp where that is unknown.
+/// Returns its end, or the next page that cannot be read; Sp where it is unknown.
 function PauseStackEnd(Sp: NativeUInt): NativeUInt;
 
 implementation
@@ -100,7 +100,8 @@ function PauseStackEnd(Sp: NativeUInt): NativeUInt;
 var
   First: NativeUInt;
 begin
-  PauseFindStack(Sp, First, Result);
+  if PauseFindStack(Sp, First, Result) then
+    Result := OsStackEnd(Sp, Result); // of a block, too
 end;
 
 function IsNameless(const Mapping: TOsMapping): Boolean;

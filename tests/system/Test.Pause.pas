@@ -27,6 +27,7 @@ type
     procedure ProgramThatHasResetItsHandlersIsPaused;
     procedure StackEndsBeforeAPageThatCannotBeRead;
     procedure StackInABlockEndsWithIt;
+    procedure StackInABlockEndsBeforeAPageThatCannotBeRead;
   end;
 
 implementation
@@ -207,6 +208,20 @@ var
 begin
   GetMem(Block, Size);
   Same(MemSize(Block), Int64(PauseStackEnd(NativeUInt(Block) + Size div 2) - NativeUInt(Block)), 'bytes');
+  FreeMem(Block);
+end;
+
+// As one with a guard page at both ends.
+procedure TPauseTests.StackInABlockEndsBeforeAPageThatCannotBeRead;
+var
+  Block: PByte;
+  Found: NativeUInt;
+begin
+  GetMem(Block, 32 * OsGranule);
+  AssertTrue('a guard page', OsForbid(Block + 16 * OsGranule, OsGranule));
+  Found := PauseStackEnd(NativeUInt(Block) + 8 * OsGranule);
+  AssertTrue('open again', OsCommit(Block + 16 * OsGranule, OsGranule));
+  Same(16 * OsGranule, Int64(Found - NativeUInt(Block)), 'bytes');
   FreeMem(Block);
 end;
 
