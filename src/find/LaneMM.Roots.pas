@@ -190,7 +190,7 @@ begin
   SetHole(Scan.Holes[0], @Process, SizeOf(Process));
   SetHole(Scan.Holes[1], Snapshot.Nodes, Snapshot.NodeLimit * SizeOf(TNode));
   SetHole(Scan.Holes[2], Snapshot.Groups, SnapshotTablesSize);
-  OsVisitMappings(MarkMapping, @Scan);
+  OsVisitRegions(MarkMapping, @Scan);
   MarkWords(Frame, PauseStackEnd(Frame), @Snapshot);
   if RootsOwnVariables(First, Limit) then
     for Shift := 0 to SizeOf(Pointer) - 1 do

@@ -42,6 +42,8 @@ function OsFindStack(Sp: NativeUInt; out First, Limit: NativeUInt): Boolean;
 function OsStackEnd(Sp, Limit: NativeUInt): NativeUInt;
 /// Calls Visitor for each mapping of the process, in the order of address.
 procedure OsVisitMappings(Visitor: TOsMappingVisitor; Context: Pointer);
+/// OsVisitMappings while threads are paused: on Windows without the paths, as OsFindRegion.
+procedure OsVisitRegions(Visitor: TOsMappingVisitor; Context: Pointer);
 /// Moves First on to the next word, of any alignment, in pages that the process has ever touched;
 /// at most to Limit. All before is zeros that need no memory. Returns where no such word begins any
 /// more, at most Limit. Where the pages are not known, as on Windows, First stays, up to Limit.

@@ -13,6 +13,7 @@ type
   published
     procedure MappingsAreVisitedInOrderWithTheirRights;
     {$ifdef MSWINDOWS}
+    procedure RegionsAreVisitedWithoutPaths;
     procedure CallsKeepTheLastErrorOfTheThread;
     procedure PathsAreUtf8WithSlashes;
     procedure ResolvedPathsKeepTheirServer;
@@ -71,6 +72,27 @@ begin
 end;
 
 {$ifdef MSWINDOWS}
+procedure SeePath(const Mapping: TOsMapping; Context: Pointer);
+begin
+  if Mapping.Path[0] <> #0 then
+    Inc(PInteger(Context)^);
+end;
+
+// A paused thread may have a lock that the question for a path waits for.
+procedure TOsFilesTests.RegionsAreVisitedWithoutPaths;
+var
+  Seen: TMappingsSeen;
+  Paths: Integer;
+begin
+  Seen := Default(TMappingsSeen);
+  Seen.Code := NativeUInt(@SeeMapping);
+  OsVisitRegions(SeeMapping, @Seen);
+  AssertTrue('code', Seen.HasCode);
+  Paths := 0;
+  OsVisitRegions(SeePath, @Paths);
+  Same(0, Paths, 'paths');
+end;
+
 procedure TOsFilesTests.CallsKeepTheLastErrorOfTheThread;
 const
   SomeError = 12345;
