@@ -31,6 +31,8 @@ const
   ShownRetainers = 3;
   // Places that are reported for a group.
   ShownPlaces = 3;
+  // Bytes of a line of a dump.
+  PerLine = 16;
 
 procedure AddCounts(var Text: TText; Message: TMessage; Count, Bytes: NativeUInt);
 var
@@ -110,8 +112,6 @@ end;
 
 // Adds a line of bytes at Address.
 procedure AddBytes(var Text: TText; Address: NativeUInt; Bytes: PByte; Count: NativeInt);
-const
-  PerLine = 16;
 var
   Index: NativeInt;
 begin
@@ -137,8 +137,6 @@ end;
 
 // Adds the first bytes of a block of the place, as many as the setting `leaks:dump` says.
 procedure AddDump(var Text: TText; Place: PPlace);
-const
-  PerLine = 16;
 var
   Bytes: array[0..PerLine - 1] of Byte;
   Offset, Limit, Count: NativeUInt;
@@ -266,8 +264,6 @@ end;
 procedure AddNotes(var Text: TText; const List: TLeakList);
 const
   Advice: array[TLeakTopic] of TMessage = (msLeaksAdvice, msPlacesAdvice, msPlacesAdvice);
-var
-  Fields: TFields;
 begin
   if List.Snapshot.Counts[nsSuppressed] > 0 then
     AddCounts(Text, msLeaksSuppressed, List.Snapshot.Counts[nsSuppressed],
@@ -282,11 +278,7 @@ begin
   if List.Blocks = 0 then
     Exit;
   if List.Snapshot.Places^.LostCount > 0 then
-  begin
-    FieldsOpen(Fields);
-    FieldNumber(Fields, fiBlocks, '%g block%+', List.Snapshot.Places^.LostCount);
-    MessageEnd(Text, msPlacesLost, Fields);
-  end
+    AddNote(Text, msPlacesLost, List.Snapshot.Places^.LostCount)
   else if (List.PlaceCount = 0) and not IsSet(opStacks) and not Debug.IsStarted then
     AddNote(Text, Advice[List.Topic], List.Blocks);
 end;
