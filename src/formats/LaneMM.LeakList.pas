@@ -124,7 +124,7 @@ begin
 end;
 
 type
-  TVisitPlace = procedure(var List: TLeakList; Place: PPlace);
+  TVisitPlace = procedure(var List: TLeakList; Place: PPlace; const Stack: TBacktrace);
 
 // Calls Visit for each place with blocks.
 procedure VisitPlaces(var List: TLeakList; Visit: TVisitPlace);
@@ -132,6 +132,7 @@ var
   Index: NativeInt;
   Number: Cardinal;
   Place: PPlace;
+  Stack: TBacktrace;
 begin
   for Index := 0 to NativeInt(List.Count) - 1 do
   begin
@@ -139,42 +140,33 @@ begin
     while Number <> NoPlace do
     begin
       Place := @List.Snapshot.Places^.Items[Number];
-      if Place^.Count + Place^.Bytes > 0 then
-        Visit(List, Place);
+      if (Place^.Count + Place^.Bytes > 0) and BacktraceRead(Place^.Stack, Stack) then
+        Visit(List, Place, Stack);
       Number := Place^.Next;
     end;
   end;
 end;
 
-procedure CountPlace(var List: TLeakList; Place: PPlace);
+procedure CountPlace(var List: TLeakList; Place: PPlace; const Stack: TBacktrace);
 begin
   Inc(List.PlaceCount);
 end;
 
-procedure AddPlace(var List: TLeakList; Place: PPlace);
-var
-  Stack: TBacktrace;
+procedure AddPlace(var List: TLeakList; Place: PPlace; const Stack: TBacktrace);
 begin
-  if BacktraceRead(Place^.Stack, Stack) then
-    SymbolizerAdd(List.Symbolizer, Stack);
+  SymbolizerAdd(List.Symbolizer, Stack);
 end;
 
-procedure NumberText(var List: TLeakList; Place: PPlace);
-var
-  Stack: TBacktrace;
+procedure NumberText(var List: TLeakList; Place: PPlace; const Stack: TBacktrace);
 begin
-  if BacktraceRead(Place^.Stack, Stack) then
-    Place^.TextNumber := BacktraceTextHash(List.Symbolizer.Symbols, Stack);
+  Place^.TextNumber := BacktraceTextHash(List.Symbolizer.Symbols, Stack);
 end;
 
 // The line that a report names; the address, where it is not known.
-procedure NumberLine(var List: TLeakList; Place: PPlace);
-var
-  Stack: TBacktrace;
+procedure NumberLine(var List: TLeakList; Place: PPlace; const Stack: TBacktrace);
 begin
-  if BacktraceRead(Place^.Stack, Stack) then
-    Place^.TextNumber := BacktraceFrameKey(List.Symbolizer.Symbols,
-      AdvicePlace(List.Symbolizer.Symbols, Stack));
+  Place^.TextNumber := BacktraceFrameKey(List.Symbolizer.Symbols,
+    AdvicePlace(List.Symbolizer.Symbols, Stack));
 end;
 
 // Returns the line, and the region, of a group of unknown contents whose blocks have one backtrace;
