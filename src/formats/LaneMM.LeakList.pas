@@ -35,7 +35,6 @@ type
     Snapshot: TSnapshot;     //< blocks in use and their groups
     Retainers: TRetainers;   //< chains of retainers, if HasRetainers
     HasRetainers: Boolean;   //< Retainers is open
-    OwnsSnapshot: Boolean;   //< the list frees Snapshot
     IsUnknown: Boolean;      //< no block is listed, and some were not examined: they may be leaks
     Symbolizer: TSymbolizer; //< symbols of the places that are reported
     Order: PCardinal;        //< numbers of the groups
@@ -54,10 +53,10 @@ type
 /// Lists the groups of Snapshot, which the list takes over, and finds the retainers of its blocks.
 procedure LeakListOpen(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
 /// Makes the list of a snapshot that SnapshotOpen could not take.
-procedure LeakListOpenUnknown(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
-/// Lists groups alone, without nodes.
-procedure LeakListOpenGroups(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
-/// Releases the memory; that of the snapshot only if HasRetainers.
+procedure LeakListOpenUnknown(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
+/// LeakListOpen of groups alone: needs no nodes, finds no retainers.
+procedure LeakListOpenGroups(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
+/// Releases the memory, that of the snapshot too.
 procedure LeakListClose(var List: TLeakList);
 /// Returns the group at Index of the list.
 function LeakGroup(const List: TLeakList; Index: Cardinal): PGroup;
@@ -228,19 +227,23 @@ begin
   PlacesJoin(List.Snapshot.Places^);
 end;
 
-procedure LeakListOpenUnknown(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
+procedure TakeOver(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
 begin
   List := Default(TLeakList);
   List.Topic := Topic;
   List.Snapshot := Snapshot;
-  List.IsUnknown := Snapshot.LostCount > 0;
+  Snapshot := Default(TSnapshot);
 end;
 
-procedure LeakListOpenGroups(out List: TLeakList; const Snapshot: TSnapshot; Topic: TLeakTopic);
+procedure LeakListOpenUnknown(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
 begin
-  List := Default(TLeakList);
-  List.Topic := Topic;
-  List.Snapshot := Snapshot;
+  TakeOver(List, Snapshot, Topic);
+  List.IsUnknown := List.Snapshot.LostCount > 0;
+end;
+
+procedure LeakListOpenGroups(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
+begin
+  TakeOver(List, Snapshot, Topic);
   FindTraces(List);
   ListGroups(List);
 end;
@@ -249,11 +252,7 @@ procedure LeakListOpen(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLea
 var
   Number: NativeInt;
 begin
-  List := Default(TLeakList);
-  List.Topic := Topic;
-  List.Snapshot := Snapshot;
-  List.OwnsSnapshot := True;
-  Snapshot := Default(TSnapshot);
+  TakeOver(List, Snapshot, Topic);
   FindTraces(List);
   List.HasRetainers := RetainersOpen(List.Retainers, List.Snapshot);
   for Number := 1 to NativeInt(List.Retainers.PathCount) - 1 do
@@ -267,8 +266,7 @@ begin
   SymbolizerClose(List.Symbolizer);
   if List.HasRetainers then
     RetainersClose(List.Retainers);
-  if List.OwnsSnapshot then
-    SnapshotClose(List.Snapshot);
+  SnapshotClose(List.Snapshot);
 end;
 
 // ---------------------------------------------------------------------------- retainers

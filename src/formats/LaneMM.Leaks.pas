@@ -187,7 +187,6 @@ begin
     LeakListOpen(List, Snapshot, ltInUse)
   else
     LeakListOpenGroups(List, Snapshot, ltInUse);
-  List.OwnsSnapshot := True;
 end;
 
 function ReportInUse(First, Last: Cardinal; More: NativeUInt): NativeUInt;
@@ -493,7 +492,6 @@ begin
   Result := List.Bytes;
   WriteText(List);
   LeakListClose(List);
-  SnapshotClose(Grown);
 end;
 
 procedure SnapshotFree(Snapshot: PSnapshot);

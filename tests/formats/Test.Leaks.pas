@@ -141,7 +141,6 @@ begin
   LeakAddName(Text, List, LeakGroup(List, 0));
   AssertEquals('block of another kind', string(Name));
   LeakListClose(List);
-  SnapshotClose(Snapshot);
 end;
 
 {$if defined(LINUX) and defined(CPUX64)}
