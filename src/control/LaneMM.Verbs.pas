@@ -175,7 +175,7 @@ const
 begin
   if Observe.Samples <> nil then
     HeapReportWrite(hrInUse);
-  LeaksReportAllInUse(Files[Format]);
+  LeaksReportInUse(0, High(Cardinal), Files[Format]);
   if Verbs.FileCount = 0 then
     Fail('no file was written: no block in use, or an event rule'#10);
 end;

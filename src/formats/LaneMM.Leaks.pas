@@ -14,12 +14,10 @@ interface
 uses
   LaneMM.Text, LaneMM.Snapshot, LaneMM.LeakList;
 
-/// Reports the blocks in use of the allocation groups First to Last, if there are any. Returns
+/// Reports the blocks in use of the allocation groups First to Last, if there are any, also to
+/// files in the formats More, bits of opLeaksFormat, besides those that the setting names. Returns
 /// their number.
-function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
-/// Reports all blocks in use, also to files in the formats More, bits of opLeaksFormat, besides
-/// those that the setting names.
-procedure LeaksReportAllInUse(More: NativeUInt);
+function LeaksReportInUse(First, Last: Cardinal; More: NativeUInt = 0): NativeUInt;
 /// Finalizes the other units, then looks for the blocks that were not freed, if `leaks` is set, and
 /// counts the sampled ones at their call sites. Frame lies in the stack of the calling thread, see
 /// LaneMM.Roots. The caller owns the list until LeaksReport; nil
@@ -189,7 +187,7 @@ begin
     LeakListOpenGroups(List, Snapshot, ltInUse);
 end;
 
-function ReportInUse(First, Last: Cardinal; More: NativeUInt): NativeUInt;
+function LeaksReportInUse(First, Last: Cardinal; More: NativeUInt): NativeUInt;
 var
   List: TLeakList;
 begin
@@ -200,16 +198,6 @@ begin
   WriteList(List, More);
   LeakListClose(List);
   GuardPagesLetGo;
-end;
-
-function LeaksReportInUse(First, Last: Cardinal): NativeUInt;
-begin
-  Result := ReportInUse(First, Last, 0);
-end;
-
-procedure LeaksReportAllInUse(More: NativeUInt);
-begin
-  ReportInUse(0, High(Cardinal), More);
 end;
 
 // ---------------------------------------------------------------------------- the end
