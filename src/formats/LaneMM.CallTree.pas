@@ -22,10 +22,14 @@ const
   MostTreeCuts = 32;
 
 type
-  /// A backtrace, and what it stands for.
-  TTreeStack = record
+  /// What backtraces stand for.
+  TTreeSums = record
     Count: UInt64;         //< blocks or events
     Bytes: UInt64;         //< of the blocks; 0 of events
+  end;
+  /// A backtrace, and what it stands for.
+  TTreeStack = record
+    Sums: TTreeSums;       //< what it stands for
     First: Cardinal;       //< index of the frame with the program's line
     IsCut: Boolean;        //< the sum of some without space that go on here: of other callers
     Stack: TBacktrace;     //< its frames
@@ -74,10 +78,6 @@ type
     Depth: Cardinal;       // frames from First of each on
     Forks: Cardinal;       // that it lies in
   end;
-  // What backtraces stand for.
-  TSums = record
-    Count, Bytes: UInt64;
-  end;
 
 function CallTreeOpen: PCallTree;
 begin
@@ -124,30 +124,32 @@ begin
   Result := nil;
 end;
 
+// Returns whether First weighs more: has more bytes, or as many and a higher count.
+function IsMore(const First, Second: TTreeSums): Boolean;
+begin
+  Result := (First.Bytes > Second.Bytes)
+    or (First.Bytes = Second.Bytes) and (First.Count > Second.Count);
+end;
+
 // Puts the backtrace into its place in Order, Length of which are others.
 procedure Place(Tree: PCallTree; Item: PTreeStack);
 var
   Index: Cardinal;
-  Before: PTreeStack;
 begin
   Index := Tree^.Length;
-  while Index > 0 do
+  while (Index > 0) and IsMore(Item^.Sums, Tree^.Order[Index - 1]^.Sums) do
   begin
-    Before := Tree^.Order[Index - 1];
-    if (Item^.Bytes < Before^.Bytes)
-      or (Item^.Bytes = Before^.Bytes) and (Item^.Count <= Before^.Count) then
-      Break;
-    Tree^.Order[Index] := Before;
+    Tree^.Order[Index] := Tree^.Order[Index - 1];
     Dec(Index);
   end;
   Tree^.Order[Index] := Item;
   Inc(Tree^.Length);
 end;
 
-procedure AddTo(Item: PTreeStack; Count, Bytes: UInt64);
+procedure AddTo(var Sums: TTreeSums; const Item: TTreeStack);
 begin
-  Inc(Item^.Count, Count);
-  Inc(Item^.Bytes, Bytes);
+  Inc(Sums.Count, Item.Sums.Count);
+  Inc(Sums.Bytes, Item.Sums.Bytes);
 end;
 
 // Returns how many frames from the line on two backtraces share.
@@ -219,8 +221,7 @@ begin
   Result^ := Item^;
   Result^.IsCut := Item^.First + Most < Item^.Stack.Count;
   Result^.Stack.Count := Item^.First + Most;
-  Result^.Count := 0;
-  Result^.Bytes := 0;
+  Result^.Sums := Default(TTreeSums);
 end;
 
 // Leaves out the lightest backtrace, but for its sums.
@@ -235,7 +236,7 @@ begin
   if (Tree^.Spare = nil) or (Shared < Tree^.SharedMost) then
     Tree^.SharedMost := Shared;
   Tree^.IsMixed := Tree^.IsMixed or not IsSameInside(Tree^.Order[0], Item);
-  AddTo(CutFor(Tree, Item), Item^.Count, Item^.Bytes);
+  AddTo(CutFor(Tree, Item)^.Sums, Item^);
   Tree^.Spare := Item;
 end;
 
@@ -247,14 +248,14 @@ begin
   Item := Tree^.Spare;
   if Item = nil then
     Item := @Tree^.Stacks[Tree^.Length];
-  Item^.Count := Count;
-  Item^.Bytes := Bytes;
+  Item^.Sums.Count := Count;
+  Item^.Sums.Bytes := Bytes;
   Item^.Stack := Stack;
   Fold(Item, Symbols);
   Known := TakeSame(Tree, Item);
   if Known <> nil then
   begin
-    AddTo(Known, Count, Bytes);
+    AddTo(Known^.Sums, Item^);
     Item := Known;
   end;
   Place(Tree, Item);
@@ -320,7 +321,8 @@ begin
 end;
 
 // Adds `24, 768 bytes` and what they are.
-procedure AddSums(var Text: TText; Forks: Cardinal; const Sums: TSums; const What: ShortString);
+procedure AddSums(var Text: TText; Forks: Cardinal; const Sums: TTreeSums;
+  const What: ShortString);
 begin
   BacktraceAddIndent(Text, Forks);
   TextAddGrouped(Text, Sums.Count);
@@ -343,45 +345,29 @@ begin
   Tree^.Order[Place] := Item;
 end;
 
-// Returns the sums of a branch.
-function SumsOf(Tree: PCallTree; const Branch: TBranch): TSums;
-var
-  Index: NativeInt;
-begin
-  Result := Default(TSums);
-  for Index := Branch.First to NativeInt(Branch.Limit) - 1 do
-  begin
-    Inc(Result.Count, Tree^.Order[Index]^.Count);
-    Inc(Result.Bytes, Tree^.Order[Index]^.Bytes);
-  end;
-end;
-
 // Returns the sums of those of a branch that go on as the one at Index.
-function SumsAlike(Tree: PCallTree; const Branch: TBranch; Index: Cardinal): TSums;
+function SumsAlike(Tree: PCallTree; const Branch: TBranch; Index: Cardinal): TTreeSums;
 var
   Other: Cardinal;
 begin
-  Result := Default(TSums);
+  Result := Default(TTreeSums);
   for Other := Branch.First to Branch.Limit - 1 do
     if KeyAt(Tree, Other, Branch.Depth) = KeyAt(Tree, Index, Branch.Depth) then
-    begin
-      Inc(Result.Count, Tree^.Order[Other]^.Count);
-      Inc(Result.Bytes, Tree^.Order[Other]^.Bytes);
-    end;
+      AddTo(Result, Tree^.Order[Other]^);
 end;
 
 // Moves those of a branch that go on in the same way, and that weigh most, to its start; returns
-// their branch.
-function TakeHeaviest(Tree: PCallTree; const Branch: TBranch): TBranch;
+// their branch, and its sums.
+function TakeHeaviest(Tree: PCallTree; const Branch: TBranch; out Most: TTreeSums): TBranch;
 var
   Index: Cardinal;
-  Sums, Most: TSums;
+  Sums: TTreeSums;
 begin
-  Most := Default(TSums);
+  Most := Default(TTreeSums);
   for Index := Branch.First to Branch.Limit - 1 do
   begin
     Sums := SumsAlike(Tree, Branch, Index);
-    if (Sums.Bytes < Most.Bytes) or (Sums.Bytes = Most.Bytes) and (Sums.Count <= Most.Count) then
+    if not IsMore(Sums, Most) then
       Continue;
     Most := Sums;
     MoveTo(Tree, Index, Branch.First);
@@ -398,27 +384,18 @@ begin
 end;
 
 // Takes those of other callers that leave the branch here out of it; adds them to Sums.
-procedure TakeOthers(Tree: PCallTree; var Branch: TBranch; var Sums: TSums);
+procedure TakeOthers(Tree: PCallTree; var Branch: TBranch; var Sums: TTreeSums);
 var
   Index: Cardinal;
-  Item: PTreeStack;
 begin
   for Index := Branch.First to Branch.Limit - 1 do
   begin
-    Item := Tree^.Order[Index];
-    if not Item^.IsCut or (KeyAt(Tree, Index, Branch.Depth) <> 0) then
+    if not Tree^.Order[Index]^.IsCut or (KeyAt(Tree, Index, Branch.Depth) <> 0) then
       Continue;
-    Inc(Sums.Count, Item^.Count);
-    Inc(Sums.Bytes, Item^.Bytes);
+    AddTo(Sums, Tree^.Order[Index]^);
     MoveTo(Tree, Index, Branch.First);
     Inc(Branch.First);
   end;
-end;
-
-procedure AddBranchSums(var Text: TText; Tree: PCallTree; const Branch: TBranch;
-  const What: ShortString);
-begin
-  AddSums(Text, Branch.Forks, SumsOf(Tree, Branch), What);
 end;
 
 // Adds the frames of a branch, then those of each branch in it.
@@ -427,8 +404,9 @@ procedure AddBranch(var Text: TText; Tree: PCallTree; const Symbolizer: TSymboli
 var
   Inner: TBranch;
   Item: PTreeStack;
-  Others, Left: TSums;
+  Others, Sums: TTreeSums;
   Shown: Cardinal;
+  Index: NativeInt;
 begin
   while IsSame(Tree, Branch) do
   begin
@@ -437,25 +415,24 @@ begin
       Branch.Forks);
     Inc(Branch.Depth);
   end;
-  Others := Default(TSums);
+  Others := Default(TTreeSums);
   TakeOthers(Tree, Branch, Others);
   Shown := 0;
   while (Branch.First < Branch.Limit) and (Shown < MostBranches) and (Branch.Forks < MostForks) do
   begin
-    Inner := TakeHeaviest(Tree, Branch);
+    Inner := TakeHeaviest(Tree, Branch, Sums);
     if KeyAt(Tree, Inner.First, Inner.Depth) <> 0 then
     begin
-      AddBranchSums(Text, Tree, Inner, ' by'#10);
+      AddSums(Text, Inner.Forks, Sums, ' by'#10);
       AddBranch(Text, Tree, Symbolizer, Inner);
     end
     else if (Shown > 0) or (Inner.Limit < Branch.Limit) or (Others.Count > 0) then
-      AddBranchSums(Text, Tree, Inner, ' directly'#10); // not where all end here
+      AddSums(Text, Inner.Forks, Sums, ' directly'#10); // not where all end here
     Branch.First := Inner.Limit;
     Inc(Shown);
   end;
-  Left := SumsOf(Tree, Branch);
-  Inc(Others.Count, Left.Count);
-  Inc(Others.Bytes, Left.Bytes);
+  for Index := Branch.First to NativeInt(Branch.Limit) - 1 do
+    AddTo(Others, Tree^.Order[Index]^);
   if Others.Count > 0 then
     AddSums(Text, Branch.Forks + 1, Others, ' by other callers'#10);
 end;
@@ -464,7 +441,6 @@ procedure AddTree(var Text: TText; Tree: PCallTree; const Symbolizer: TSymbolize
 var
   Branch: TBranch;
   Item: PTreeStack;
-  Sums: TSums;
   Index: NativeInt;
 begin
   FindShared(Tree);
@@ -482,12 +458,8 @@ begin
   AddBranch(Text, Tree, Symbolizer, Branch);
   for Index := NativeInt(Item^.Stack.Count - Tree^.Shared) to NativeInt(Item^.Stack.Count) - 1 do
     BacktraceAddFrame(Text, Symbolizer, Item^.Stack.Frames[Index], 0);
-  if Tree^.Rest.Count > 0 then
-  begin
-    Sums.Count := Tree^.Rest.Count;
-    Sums.Bytes := Tree^.Rest.Bytes;
-    AddSums(Text, 0, Sums, ' by other callers'#10);
-  end;
+  if Tree^.Rest.Sums.Count > 0 then
+    AddSums(Text, 0, Tree^.Rest.Sums, ' by other callers'#10);
 end;
 
 procedure CallTreeAddText(var Text: TText; Tree: PCallTree; const Symbolizer: TSymbolizer);
@@ -500,8 +472,7 @@ begin
   Tree^.CutCount := 0;
   Tree^.IsMixed := False;
   Tree^.Spare := nil;
-  Tree^.Rest.Count := 0;
-  Tree^.Rest.Bytes := 0;
+  Tree^.Rest.Sums := Default(TTreeSums);
 end;
 
 end.
