@@ -32,9 +32,7 @@ type
 function AdvicePlaceIndex(const Symbols: TSymbols; const Stack: TBacktrace): Cardinal;
 /// Returns its return address.
 function AdvicePlace(const Symbols: TSymbols; const Stack: TBacktrace): NativeUInt;
-/// Returns whether a report names two places by the same text.
-function AdviceIsSamePlace(const Symbols: TSymbols; Return, Other: NativeUInt): Boolean;
-/// Returns a number that is the same for places of the same text.
+/// Returns a number that is the same for places that a report names by the same text.
 function AdvicePlaceKey(const Symbols: TSymbols; Return: NativeUInt): UInt64;
 /// Adds the place: its line, else its routine, else the address.
 procedure AdviceAddPlace(var Text: TText; const Symbols: TSymbols; Return: NativeUInt);
@@ -155,34 +153,6 @@ begin
   Whole := Stack;
   BacktraceExpand(Symbols, Whole);
   Result := Whole.Frames[AdvicePlaceIndex(Symbols, Whole)];
-end;
-
-function IsSameText(First, Second: PAnsiChar): Boolean;
-begin
-  Result := First = Second;
-  if Result or (First = nil) or (Second = nil) then
-    Exit;
-  while (First^ = Second^) and (First^ <> #0) do
-  begin
-    Inc(First);
-    Inc(Second);
-  end;
-  Result := First^ = Second^;
-end;
-
-function AdviceIsSamePlace(const Symbols: TSymbols; Return, Other: NativeUInt): Boolean;
-var
-  First, Second: PSymbol;
-begin
-  Result := Return = Other;
-  First := SymbolsFind(Symbols, Return);
-  Second := SymbolsFind(Symbols, Other);
-  if Result or (First = nil) or (Second = nil) or (First^.Line <> Second^.Line) then
-    Exit;
-  if First^.Line > 0 then
-    Result := IsSameText(First^.FileName, Second^.FileName)
-  else
-    Result := (First^.Routine <> nil) and IsSameText(First^.Routine, Second^.Routine);
 end;
 
 function AdvicePlaceKey(const Symbols: TSymbols; Return: NativeUInt): UInt64;
@@ -307,6 +277,19 @@ begin
   Result.Grew := Texts[Grower].Name;
   Result.Called := CalledAt(Symbols, Whole, Place);
   Result.Text := AdviceFor(Grower, Result.Called);
+end;
+
+function IsSameText(First, Second: PAnsiChar): Boolean;
+begin
+  Result := First = Second;
+  if Result or (First = nil) or (Second = nil) then
+    Exit;
+  while (First^ = Second^) and (First^ <> #0) do
+  begin
+    Inc(First);
+    Inc(Second);
+  end;
+  Result := First^ = Second^;
 end;
 
 function AdviceIsSame(const First, Second: TAdvice): Boolean;

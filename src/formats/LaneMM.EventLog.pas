@@ -43,6 +43,7 @@ type
     Work: UInt64;       // of the line
     Place: NativeUInt;  // return address of the call that the line names
     Origin: NativeUInt; // likewise of the block's allocation; 0: unknown
+    PlaceKey, OriginKey: UInt64; // of both, see AdvicePlaceKey
     Next: PListed;      // the next site of the line
   end;
 
@@ -156,9 +157,8 @@ end;
 // Returns whether the lines of two sites would say the same, but for their numbers.
 function IsAlike(const Symbols: TSymbols; First, Second: PListed): Boolean;
 begin
-  Result := (First^.Site^.Kind = Second^.Site^.Kind)
-    and AdviceIsSamePlace(Symbols, First^.Place, Second^.Place)
-    and AdviceIsSamePlace(Symbols, First^.Origin, Second^.Origin);
+  Result := (First^.Site^.Kind = Second^.Site^.Kind) and (First^.PlaceKey = Second^.PlaceKey)
+    and (First^.OriginKey = Second^.OriginKey);
   if Result and (First^.Site^.Kind = siGrowth) then
     Result := AdviceIsSame(AdviceOf(Symbols, First^.Site^.Stack),
       AdviceOf(Symbols, Second^.Site^.Stack));
@@ -213,6 +213,8 @@ begin
     Listed^.Place := AdvicePlace(Symbols, Listed^.Site^.Stack);
     if BacktraceRead(Listed^.Site^.AllocStack, Stack) then
       Listed^.Origin := AdvicePlace(Symbols, Stack);
+    Listed^.PlaceKey := AdvicePlaceKey(Symbols, Listed^.Place);
+    Listed^.OriginKey := AdvicePlaceKey(Symbols, Listed^.Origin);
     Join(Symbols, List, Lines, Listed);
   end;
   List.Length := Lines;
