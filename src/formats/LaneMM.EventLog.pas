@@ -237,22 +237,6 @@ end;
 
 // ---------------------------------------------------------------------------- lines
 
-procedure AddCall(var Text: TText; Call: TManagerCall);
-const
-  Names: array[TManagerCall] of PAnsiChar = ('the memory manager', 'GetMem', 'FreeMem', 'FreeMem',
-    'AllocMem', 'ReallocMem', 'MemSize');
-begin
-  TextAddChars(Text, Names[Call]);
-end;
-
-procedure AddLock(var Text: TText; Kind: TSiteKind);
-const
-  Names: array[siShardMiss..siSamplesMiss] of PAnsiChar = ('an arena shard', 'a thread heap',
-    'the abandoned heap', 'the sampler');
-begin
-  TextAddForm(Text, ' found the lock of %s taken and went another way', NativeUInt(Names[Kind]));
-end;
-
 // Returns the events of a line with blocks of this size class.
 function EventsOfSize(Line: PListed; SizeClass: Cardinal): NativeUInt;
 begin
@@ -282,14 +266,21 @@ begin
 end;
 
 procedure AddContention(var Text: TText; Line: PListed);
+const
+  Calls: array[TManagerCall] of PAnsiChar = ('the memory manager', 'GetMem', 'FreeMem', 'FreeMem',
+    'AllocMem', 'ReallocMem', 'MemSize');
+  Locks: array[siShardMiss..siSamplesMiss] of PAnsiChar = ('an arena shard', 'a thread heap',
+    'the abandoned heap', 'the sampler');
 var
   Lowest, Highest: Cardinal;
+  Call: PAnsiChar;
 begin
+  Call := Calls[Line^.Site^.Stack.Call];
   TextAdd(Text, ' x ');
   if Line^.Site^.Kind <> siRemoteFree then
   begin
-    AddCall(Text, Line^.Site^.Stack.Call);
-    AddLock(Text, Line^.Site^.Kind);
+    TextAddForm(Text, '%s found the lock of %s taken and went another way', NativeUInt(Call),
+      NativeUInt(Locks[Line^.Site^.Kind]));
     Exit;
   end;
   TextAdd(Text, 'remote free of ');
@@ -297,8 +288,7 @@ begin
     TextAddForm(Text, 'blocks of %g to ', ClassToSize(Lowest))
   else
     TextAdd(Text, 'a block of ');
-  TextAddForm(Text, '%g byte%+ by ', ClassToSize(Highest));
-  AddCall(Text, Line^.Site^.Stack.Call);
+  TextAddForm(Text, '%g byte%+ by %s', ClassToSize(Highest), NativeUInt(Call));
 end;
 
 // Returns the threads of all sites of a line, at most MaxSiteThreads.
@@ -496,14 +486,11 @@ end;
 
 procedure AddScreenLines(var Screen: TText; const Log: TLog; const List: TList);
 var
-  Index: Cardinal;
+  Index: NativeInt;
 begin
-  Index := 0;
-  while (Index < List.Length) and (Index < LinesOnScreen) do
-  begin
-    AddLine(Screen, Log, List, Index);
-    Inc(Index);
-  end;
+  for Index := 0 to NativeInt(List.Length) - 1 do
+    if Index < LinesOnScreen then
+      AddLine(Screen, Log, List, Index);
 end;
 
 function WriteLog(const Log: TLog; var Text, Screen, Path: TText): Boolean;
