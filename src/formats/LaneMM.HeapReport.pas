@@ -55,33 +55,29 @@ type
     Title: PAnsiChar;
   end;
 
-  // A line of the program, with the sums of its call sites.
-  TLine = record
-    Key: UInt64;
-    Place: NativeUInt;     // its return address at the first of them
-    Sites: Cardinal;
+  // A line of the program, or a class, with the sums of its call sites.
+  TEntry = record
+    Key: UInt64;           // of a line see AdvicePlaceKey; of a class its number
+    Count, Bytes: UInt64;
+    // Of a line alone.
+    Place: NativeUInt;     // its return address at the first of the sites
+    Sites: Cardinal;       // those with bytes
     Samples, Freed, LifeMs: UInt64;
   end;
-  PLine = ^TLine;
+  PEntry = ^TEntry;
 
-  // An entry of a list: a line or a class, with its blocks and bytes.
-  TEntry = record
-    Count, Bytes: UInt64;
-    Line: PLine;
-    ClassId: NativeUInt;
-  end;
+  // A list of those with most bytes.
   TEntries = record
-    Items: array[0..MostListed - 1] of TEntry;
+    Items: array[0..MostListed - 1] of PEntry;
     Length: NativeInt;
     Limit: NativeInt;
   end;
 
   // The lines that call sites are of.
   TLines = record
-    Length: Cardinal;      // of Items and Sums
-    OfSite: array[0..SiteLimit - 1] of PLine; // by the index of the site; nil: it has no bytes
-    Items: array[0..SiteLimit - 1] of TLine;
-    Sums: array[0..SiteLimit - 1] of TEntry;
+    Length: Cardinal;      // of Items
+    OfSite: array[0..SiteLimit - 1] of PEntry; // by the index of the site; nil: it has no bytes
+    Items: array[0..SiteLimit - 1] of TEntry;
     Slots: array[0..2 * SiteLimit - 1] of Word; // numbers from 1 on of Items, by their keys
   end;
   PLines = ^TLines;
@@ -108,16 +104,16 @@ const
 // ---------------------------------------------------------------------------- lists
 
 // Adds an entry at its place: most bytes first.
-procedure Insert(var List: TEntries; const Entry: TEntry);
+procedure Insert(var List: TEntries; Entry: PEntry);
 var
   Index: NativeInt;
 begin
   if List.Length < List.Limit then
     Inc(List.Length)
-  else if (List.Limit = 0) or (List.Items[List.Length - 1].Bytes >= Entry.Bytes) then
+  else if (List.Limit = 0) or (List.Items[List.Length - 1]^.Bytes >= Entry^.Bytes) then
     Exit;
   Index := List.Length - 1;
-  while (Index > 0) and (List.Items[Index - 1].Bytes < Entry.Bytes) do
+  while (Index > 0) and (List.Items[Index - 1]^.Bytes < Entry^.Bytes) do
   begin
     List.Items[Index] := List.Items[Index - 1];
     Dec(Index);
@@ -125,44 +121,46 @@ begin
   List.Items[Index] := Entry;
 end;
 
-procedure OpenList(out List: TEntries);
+procedure Choose(out List: TEntries; Items: PEntry; Count: Cardinal);
+var
+  Index: NativeInt;
 begin
   List := Default(TEntries);
   List.Limit := MostListed;
   if Settings.Values[opTop] < MostListed then
     List.Limit := Settings.Values[opTop];
+  for Index := 0 to NativeInt(Count) - 1 do
+    if Items[Index].Bytes > 0 then
+      Insert(List, Items + Index);
 end;
 
-// Returns the number of the line with the key, from 0 on; a new one without sites if there is none.
-function LineOf(Lines: PLines; Key: UInt64): Cardinal;
+// Returns the line with the key, a new one without sites if there is none.
+function LineOf(Lines: PLines; Key: UInt64): PEntry;
 var
   Slot: Cardinal;
 begin
   Slot := Key mod (2 * SiteLimit);
   while Lines^.Slots[Slot] <> 0 do
   begin
-    Result := Lines^.Slots[Slot] - 1;
-    if Lines^.Items[Result].Key = Key then
+    Result := @Lines^.Items[Lines^.Slots[Slot] - 1];
+    if Result^.Key = Key then
       Exit;
     Slot := (Slot + 1) mod (2 * SiteLimit);
   end;
-  Result := Lines^.Length;
+  Result := @Lines^.Items[Lines^.Length];
   Inc(Lines^.Length);
   Lines^.Slots[Slot] := Lines^.Length;
-  Lines^.Items[Result].Key := Key;
-  Lines^.Sums[Result].Line := @Lines^.Items[Result];
+  Result^.Key := Key;
 end;
 
 // Adds a site to its line: what it has freed, and the rest if it has bytes.
 procedure AddToLine(const Profile: TProfile; Site: PSite; Report: THeapReport; Lines: PLines);
 var
   Place: NativeUInt;
-  Number: Cardinal;
-  Line: PLine;
+  Line: PEntry;
 begin
   Place := AdvicePlace(Profile.Symbols, Site^.Stack);
-  Number := LineOf(Lines, AdvicePlaceKey(Profile.Symbols, Place));
-  Line := @Lines^.Items[Number];
+  Line := LineOf(Lines, AdvicePlaceKey(Profile.Symbols, Place));
   Inc(Line^.Freed, ProfileValue(Profile, Site, pvFreedCount));
   Inc(Line^.LifeMs, ProfileValue(Profile, Site, pvLifeMs));
   if ProfileValue(Profile, Site, Values[Report].Bytes) = 0 then
@@ -171,24 +169,9 @@ begin
     Line^.Place := Place;
   Inc(Line^.Sites);
   Inc(Line^.Samples, ProfileValue(Profile, Site, Values[Report].Samples));
-  Inc(Lines^.Sums[Number].Count, ProfileValue(Profile, Site, Values[Report].Count));
-  Inc(Lines^.Sums[Number].Bytes, ProfileValue(Profile, Site, Values[Report].Bytes));
+  Inc(Line^.Count, ProfileValue(Profile, Site, Values[Report].Count));
+  Inc(Line^.Bytes, ProfileValue(Profile, Site, Values[Report].Bytes));
   Lines^.OfSite[SiteIndex(Site)] := Line;
-end;
-
-procedure ChooseLines(const Profile: TProfile; Report: THeapReport; Lines: PLines;
-  out List: TEntries);
-var
-  Site: PSite;
-  Index: NativeInt;
-begin
-  Site := nil;
-  while ProfileNext(Profile, Site) do
-    AddToLine(Profile, Site, Report, Lines);
-  OpenList(List);
-  for Index := 0 to NativeInt(Lines^.Length) - 1 do
-    if Lines^.Sums[Index].Bytes > 0 then
-      Insert(List, Lines^.Sums[Index]);
 end;
 
 // Adds a part of a site to the sums of its class, at the index of the class or at the end.
@@ -198,39 +181,25 @@ var
   Index: Cardinal;
 begin
   Index := 0;
-  while (Index < All^.Length) and (All^.Items[Index].ClassId <> Part.Item^.ClassId) do
+  while (Index < All^.Length) and (All^.Items[Index].Key <> Part.Item^.ClassId) do
     Inc(Index);
   if Index = All^.Length then
     Inc(All^.Length);
-  All^.Items[Index].ClassId := Part.Item^.ClassId;
+  All^.Items[Index].Key := Part.Item^.ClassId;
   Inc(All^.Items[Index].Count, SitePartValue(Profile, Part, Values[Report].Count));
   Inc(All^.Items[Index].Bytes, SitePartValue(Profile, Part, Values[Report].Bytes));
 end;
 
-procedure ChooseClasses(const Profile: TProfile; Report: THeapReport; out List: TEntries);
+// Adds the classes of a site to their sums.
+procedure AddToClasses(const Profile: TProfile; Site: PSite; Report: THeapReport; All: PClasses);
 var
-  All: PClasses;
-  Index: NativeInt;
-  Site: PSite;
   Part: TSitePart;
 begin
-  OpenList(List);
-  All := OsTakePages(SizeOf(TClasses));
-  if All = nil then
-    Exit;
-  Site := nil;
-  while ProfileNext(Profile, Site) do
-  begin
-    SitePartFirst(Profile, Site, Part);
-    if Part.Item <> nil then
-      repeat
-        AddToClass(Profile, Part, Report, All);
-      until not SitePartNext(Part);
-  end;
-  for Index := 0 to NativeInt(All^.Length) - 1 do
-    if All^.Items[Index].Bytes > 0 then
-      Insert(List, All^.Items[Index]);
-  OsReleasePages(All, SizeOf(TClasses));
+  SitePartFirst(Profile, Site, Part);
+  if Part.Item <> nil then
+    repeat
+      AddToClass(Profile, Part, Report, All);
+    until not SitePartNext(Part);
 end;
 
 // ---------------------------------------------------------------------------- lines
@@ -258,7 +227,7 @@ begin
   TextAddForm(Text, '%b, %g block%+', Bytes, Count);
 end;
 
-procedure AddLifetime(var Text: TText; Line: PLine);
+procedure AddLifetime(var Text: TText; Line: PEntry);
 begin
   if Line^.Freed > 0 then
     TextAddForm(Text, ', %g block%+ freed after %g ms on average', Line^.Freed,
@@ -283,13 +252,13 @@ procedure AddVerdict(var Text: TText; const Profile: TProfile; Report: THeapRepo
 const
   LeastPercent = 10;
 var
-  Line: PLine;
+  Line: PEntry;
   Percent: UInt64;
 begin
   if List.Length = 0 then
     Exit;
-  Line := List.Items[0].Line;
-  Percent := List.Items[0].Bytes * 100 div ProfileSum(Profile, Values[Report].Bytes);
+  Line := List.Items[0];
+  Percent := Line^.Bytes * 100 div ProfileSum(Profile, Values[Report].Bytes);
   TextAdd(Text, '  ');
   if Percent < LeastPercent then
     TextAdd(Text, 'No line has more than ');
@@ -306,7 +275,7 @@ end;
 
 // Adds the backtraces of the call sites of a line.
 procedure AddStacks(var Text: TText; const Profile: TProfile; Report: THeapReport; Lines: PLines;
-  Line: PLine);
+  Line: PEntry);
 var
   Symbolizer: TSymbolizer;
   Tree: PCallTree;
@@ -333,43 +302,57 @@ procedure AddLines(var Text: TText; const Profile: TProfile; Report: THeapReport
 var
   Lines: PLines;
   List: TEntries;
+  Site: PSite;
   Index: NativeInt;
-  Entry: TEntry;
+  Line: PEntry;
 begin
   AddTitle(Text, Profile, Report);
   Lines := OsTakePages(SizeOf(TLines));
   if Lines = nil then
     Exit;
-  ChooseLines(Profile, Report, Lines, List);
+  Site := nil;
+  while ProfileNext(Profile, Site) do
+    AddToLine(Profile, Site, Report, Lines);
+  Choose(List, @Lines^.Items, Lines^.Length);
   AddVerdict(Text, Profile, Report, List);
   for Index := 0 to List.Length - 1 do
   begin
-    Entry := List.Items[Index];
+    Line := List.Items[Index];
     TextAddForm(Text, '  %u. ', Index + 1);
-    AddAmount(Text, Entry.Count, Entry.Bytes);
-    AddError(Text, Report, Entry.Line^.Samples, Entry.Bytes);
-    AddLifetime(Text, Entry.Line);
+    AddAmount(Text, Line^.Count, Line^.Bytes);
+    AddError(Text, Report, Line^.Samples, Line^.Bytes);
+    AddLifetime(Text, Line);
     TextAdd(Text, LineEnd);
-    AddStacks(Text, Profile, Report, Lines, Entry.Line);
+    AddStacks(Text, Profile, Report, Lines, Line);
   end;
   OsReleasePages(Lines, SizeOf(TLines));
 end;
 
-procedure AddClasses(var Text: TText; const List: TEntries);
+procedure AddClasses(var Text: TText; const Profile: TProfile; Report: THeapReport);
 var
+  All: PClasses;
+  List: TEntries;
+  Site: PSite;
   Index: NativeInt;
 begin
-  if List.Length = 0 then
+  All := OsTakePages(SizeOf(TClasses));
+  if All = nil then
     Exit;
-  TextAdd(Text, 'By class:'#10);
+  Site := nil;
+  while ProfileNext(Profile, Site) do
+    AddToClasses(Profile, Site, Report, All);
+  Choose(List, @All^.Items, All^.Length);
+  if List.Length > 0 then
+    TextAdd(Text, 'By class:'#10);
   for Index := 0 to List.Length - 1 do
   begin
     TextAddForm(Text, '  %u. ', Index + 1);
-    ClassIdAddName(Text, List.Items[Index].ClassId);
+    ClassIdAddName(Text, NativeUInt(List.Items[Index]^.Key));
     TextAdd(Text, ': ');
-    AddAmount(Text, List.Items[Index].Count, List.Items[Index].Bytes);
+    AddAmount(Text, List.Items[Index]^.Count, List.Items[Index]^.Bytes);
     TextAdd(Text, LineEnd);
   end;
+  OsReleasePages(All, SizeOf(TClasses));
 end;
 
 procedure AddSize(var Text: TText; Index: Cardinal; const Statuses: TClassStatuses);
@@ -428,14 +411,12 @@ end;
 function HeapReportAdd(var Text: TText; Report: THeapReport): Boolean;
 var
   Profile: TProfile;
-  ByClass: TEntries;
 begin
   Result := ProfileOpen(Profile, pkHeap);
   if Result then
   begin
     AddLines(Text, Profile, Report);
-    ChooseClasses(Profile, Report, ByClass);
-    AddClasses(Text, ByClass);
+    AddClasses(Text, Profile, Report);
     AddSizes(Text);
     if LoadAcquire(Observe.SamplesLost) > 0 then
       TextAddForm(Text, '  Missing in memory in use and at the peak: %g sample%+, for which the'
