@@ -43,9 +43,10 @@ const
   DefaultSampleType = 14;
 
 type
-  // The message under construction, the one inside it, and a string that becomes UTF-8.
+  // The message under construction, the one inside it, and what becomes a part of that: a message,
+  // or a string in UTF-8.
   TWriter = record
-    All, Part, Name: TText;
+    All, Part, Inner: TText;
     TextCount: NativeUInt;  // strings so far
     ClassLabel: NativeUInt; // the key of labels with classes
   end;
@@ -75,11 +76,11 @@ begin
   TextAddSome(Text, Part.Start, Part.Length);
 end;
 
-// Ends the inner message and adds it to the outer one as Field.
-procedure EndPart(var Writer: TWriter; Field: Cardinal);
+// Ends the message Part and adds it to Outer as Field.
+procedure EndPart(var Outer: TText; Field: Cardinal; var Part: TText);
 begin
-  AddBytes(Writer.All, Field, Writer.Part);
-  Writer.Part.Length := 0;
+  AddBytes(Outer, Field, Part);
+  Part.Length := 0;
 end;
 
 // Ends the inner message, which is a string; returns its index in the string table.
@@ -88,10 +89,9 @@ begin
   if Writer.Part.Length = Writer.Part.Capacity then
     Dec(Writer.Part.Length);
   TextAdd(Writer.Part, #0);
-  TextAddUtf8(Writer.Name, Writer.Part.Start);
-  AddBytes(Writer.All, StringTable, Writer.Name);
+  TextAddUtf8(Writer.Inner, Writer.Part.Start);
+  EndPart(Writer.All, StringTable, Writer.Inner);
   Writer.Part.Length := 0;
-  Writer.Name.Length := 0;
   Result := Writer.TextCount;
   Inc(Writer.TextCount);
 end;
@@ -115,7 +115,7 @@ begin
     UnitName := AddText(Writer, ValueKinds[Value].UnitName);
     AddNumber(Writer.Part, 1, Name);
     AddNumber(Writer.Part, 2, UnitName);
-    EndPart(Writer, SampleType);
+    EndPart(Writer.All, SampleType, Writer.Part);
     if Value = ValueRanges[Profile.Kind].Main then
       AddNumber(Writer.All, DefaultSampleType, Name);
   end;
@@ -130,7 +130,7 @@ begin
   UnitName := AddText(Writer, 'bytes');
   AddNumber(Writer.Part, 1, Name);
   AddNumber(Writer.Part, 2, UnitName);
-  EndPart(Writer, PeriodType);
+  EndPart(Writer.All, PeriodType, Writer.Part);
   AddNumber(Writer.All, Period, SamplesMean);
 end;
 
@@ -142,7 +142,7 @@ begin
   AddNumber(Writer.Part, 7, 1); // has functions, file names and lines: pprof reads no symbols
   AddNumber(Writer.Part, 8, 1);
   AddNumber(Writer.Part, 9, 1);
-  EndPart(Writer, Mapping);
+  EndPart(Writer.All, Mapping, Writer.Part);
 end;
 
 // Adds one location and one function for an address; Id is its place in the order plus 1.
@@ -150,7 +150,6 @@ procedure AddLocation(var Writer: TWriter; const Symbols: TSymbols; Symbol: PSym
   Id: NativeUInt);
 var
   Name, FileName: NativeUInt;
-  Line: TText;
 begin
   ProfileAddName(Writer.Part, Symbol);
   Name := EndText(Writer);
@@ -158,28 +157,23 @@ begin
   AddNumber(Writer.Part, 1, Id);
   AddNumber(Writer.Part, 2, Name);
   AddNumber(Writer.Part, 4, FileName);
-  EndPart(Writer, Function_);
-  if not TextOpen(Line, MessageLimit) then
-    Exit;
-  AddNumber(Line, 1, Id);
-  AddNumber(Line, 2, Symbol^.Line);
+  EndPart(Writer.All, Function_, Writer.Part);
+  AddNumber(Writer.Inner, 1, Id);
+  AddNumber(Writer.Inner, 2, Symbol^.Line);
   AddNumber(Writer.Part, 1, Id);
   AddNumber(Writer.Part, 2, 1);
   AddNumber(Writer.Part, 3, NativeUInt(SymbolsReturn(Symbols, Symbol^.Address + 1) - 1));
-  AddBytes(Writer.Part, 4, Line);
-  EndPart(Writer, Location);
-  TextClose(Line);
+  EndPart(Writer.Part, 4, Writer.Inner);
+  EndPart(Writer.All, Location, Writer.Part);
 end;
 
-// Adds a sample of Stack with the part of the site's values that belongs to Item, one of its
-// classes; all of them for nil.
+// Adds a sample with a part of a site's values, and its class.
 procedure AddPart(var Writer: TWriter; const Profile: TProfile; const Part: TSitePart);
 var
   Stack: TBacktrace;
   Index: Cardinal;
   Value: TProfileValue;
   Name: NativeUInt;
-  Label_: TText;
 begin
   Name := 0;
   if Part.Item <> nil then
@@ -193,14 +187,13 @@ begin
       SymbolsFind(Profile.Symbols, Stack.Frames[Index]) - Profile.Symbols.Items + 1);
   for Value := ValueRanges[Profile.Kind].First to ValueRanges[Profile.Kind].Shown do
     AddNumber(Writer.Part, 2, SitePartValue(Profile, Part, Value));
-  if (Part.Item <> nil) and TextOpen(Label_, MessageLimit) then
+  if Part.Item <> nil then
   begin
-    AddNumber(Label_, 1, Writer.ClassLabel);
-    AddNumber(Label_, 2, Name);
-    AddBytes(Writer.Part, 3, Label_);
-    TextClose(Label_);
+    AddNumber(Writer.Inner, 1, Writer.ClassLabel);
+    AddNumber(Writer.Inner, 2, Name);
+    EndPart(Writer.Part, 3, Writer.Inner);
   end;
-  EndPart(Writer, Sample);
+  EndPart(Writer.All, Sample, Writer.Part);
 end;
 
 procedure AddProfile(var Writer: TWriter; const Profile: TProfile);
@@ -275,7 +268,7 @@ var
 begin
   Writer := Default(TWriter);
   if TextOpen(Writer.All, ProfileLimit) and TextOpen(Writer.Part, MessageLimit)
-    and TextOpen(Writer.Name, MessageLimit) then
+    and TextOpen(Writer.Inner, MessageLimit) then
   begin
     AddProfile(Writer, Profile);
     AddGzip(Text, Writer.All);
@@ -283,7 +276,7 @@ begin
   end
   else
     Text.IsCut := True;
-  TextClose(Writer.Name);
+  TextClose(Writer.Inner);
   TextClose(Writer.Part);
   TextClose(Writer.All);
 end;
