@@ -523,9 +523,7 @@ begin
   for Index := 0 to NativeInt(State.Sites.Count) - 1 do
     if Text.Length <= SitesLimit then
       AddSite(Text, State, State.Sites.Sites[Index], State.Sites.ClassIds[Index]);
-  TextAdd(Text, ']');
-  TextAdd(Text, '}');
-  TextAdd(Text, LineEnd);
+  TextAdd(Text, ']}'#10);
 end;
 
 end.

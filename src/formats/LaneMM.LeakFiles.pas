@@ -318,12 +318,10 @@ end;
 
 // ---------------------------------------------------------------------------- JUnit
 
-procedure AddXmlText(var Text: TText; const Name: ShortString; Value: PAnsiChar);
+procedure AddXmlName(var Text: TText; Name: PAnsiChar);
 begin
-  TextAdd(Text, ' ');
-  TextAdd(Text, Name);
-  TextAdd(Text, '="');
-  TextAddXml(Text, Value);
+  TextAdd(Text, ' name="');
+  TextAddXml(Text, Name);
   TextAdd(Text, '"');
 end;
 
@@ -355,7 +353,7 @@ begin
   Group := LeakGroup(List, Index);
   ReadGroupName(List, Group, Name);
   TextAdd(Text, '<testcase classname="leaks"');
-  AddXmlText(Text, 'name', @Name);
+  AddXmlName(Text, @Name);
   TextAddForm(Text, '><failure type="leak" message="%g block%+, %g byte%+ leaked">', Group^.Count,
     Group^.Bytes);
   AddXmlLines(Text, List, Index);
@@ -370,7 +368,7 @@ var
 begin
   ReadProgramName(Name);
   TextAdd(Text, '<?xml version="1.0" encoding="UTF-8"?>'#10'<testsuites><testsuite');
-  AddXmlText(Text, 'name', @Name);
+  AddXmlName(Text, @Name);
   Errors := Ord(List.Snapshot.LostCount > 0);
   TextAddForm(Text, ' tests="%u" failures="%u" errors="%u">'#10, List.Count + Errors
     + Cardinal(Ord(List.Count + Errors = 0)), List.Count, Errors);

@@ -116,9 +116,7 @@ end;
 
 procedure ProfileJsonEnd(var Text: TText);
 begin
-  TextAdd(Text, LineEnd);
-  TextAdd(Text, ']}');
-  TextAdd(Text, LineEnd);
+  TextAdd(Text, #10']}'#10);
 end;
 
 // ---------------------------------------------------------------------------- columns, frames
