@@ -41,9 +41,8 @@ type
   TCallTree = record
     Length: Cardinal;      //< of Order
     CutCount: Cardinal;    //< of Cuts
-    Shared: Cardinal;      //< outermost frames that all have
-    SharedMost: Cardinal;  //< those that all without space have, if there is a Spare
-    IsMixed: Boolean;      //< one without space has other frames inside the line
+    Shared: Cardinal;      //< outermost frames that the first one shares with all compared with it
+    IsMixed: Boolean;      //< one of these has other frames inside the line
     Rest: TTreeStack;      //< the sums of backtraces without space, and without a cut
     Spare: PTreeStack;     //< the record of one without space; nil: there is space
     Order: array[0..MostTreeStacks + MostTreeCuts] of PTreeStack; //< the heaviest first
@@ -82,6 +81,8 @@ type
 function CallTreeOpen: PCallTree;
 begin
   Result := OsTakePages(SizeOf(TCallTree));
+  if Result <> nil then
+    Result^.Shared := High(Cardinal);
 end;
 
 procedure CallTreeClose(Tree: PCallTree);
@@ -224,18 +225,25 @@ begin
   Result^.Sums := Default(TTreeSums);
 end;
 
+// Sets Shared and IsMixed by a backtrace and the first one.
+procedure Compare(Tree: PCallTree; Item: PTreeStack);
+var
+  Shared: Cardinal;
+begin
+  Shared := SharedAtEnd(Tree^.Order[0], Item);
+  if Shared < Tree^.Shared then
+    Tree^.Shared := Shared;
+  Tree^.IsMixed := Tree^.IsMixed or not IsSameInside(Tree^.Order[0], Item);
+end;
+
 // Leaves out the lightest backtrace, but for its sums.
 procedure LeaveOut(Tree: PCallTree);
 var
   Item: PTreeStack;
-  Shared: Cardinal;
 begin
   Dec(Tree^.Length);
   Item := Tree^.Order[Tree^.Length];
-  Shared := SharedAtEnd(Tree^.Order[0], Item);
-  if (Tree^.Spare = nil) or (Shared < Tree^.SharedMost) then
-    Tree^.SharedMost := Shared;
-  Tree^.IsMixed := Tree^.IsMixed or not IsSameInside(Tree^.Order[0], Item);
+  Compare(Tree, Item);
   AddTo(CutFor(Tree, Item)^.Sums, Item^);
   Tree^.Spare := Item;
 end;
@@ -292,32 +300,6 @@ begin
     Result := KeyAt(Tree, Index, Branch.Depth) = Key;
     Inc(Index);
   end;
-end;
-
-// Sets the number of outermost frames that all have.
-procedure FindShared(Tree: PCallTree);
-var
-  Index, Shared: Cardinal;
-begin
-  Tree^.Shared := Tree^.Order[0]^.Stack.Count;
-  if Tree^.Spare <> nil then
-    Tree^.Shared := Tree^.SharedMost;
-  for Index := 1 to Tree^.Length - 1 do
-  begin
-    Shared := SharedAtEnd(Tree^.Order[0], Tree^.Order[Index]);
-    if Shared < Tree^.Shared then
-      Tree^.Shared := Shared;
-  end;
-end;
-
-// Returns whether all have the same frames inside of the line.
-function AreSameInside(Tree: PCallTree): Boolean;
-var
-  Index: Cardinal;
-begin
-  Result := not Tree^.IsMixed;
-  for Index := 1 to Tree^.Length - 1 do
-    Result := Result and IsSameInside(Tree^.Order[0], Tree^.Order[Index]);
 end;
 
 // Adds `24, 768 bytes` and what they are.
@@ -443,9 +425,10 @@ var
   Item: PTreeStack;
   Index: NativeInt;
 begin
-  FindShared(Tree);
+  for Index := 1 to NativeInt(Tree^.Length) - 1 do
+    Compare(Tree, Tree^.Order[Index]);
   Item := Tree^.Order[0];
-  if AreSameInside(Tree) then
+  if not Tree^.IsMixed then
     for Index := 0 to NativeInt(Item^.First) - 1 do
       BacktraceAddFrame(Text, Symbolizer, Item^.Stack.Frames[Index], 0);
   for Index := 0 to NativeInt(Tree^.CutCount) - 1 do
@@ -471,6 +454,7 @@ begin
   Tree^.Length := 0;
   Tree^.CutCount := 0;
   Tree^.IsMixed := False;
+  Tree^.Shared := High(Cardinal);
   Tree^.Spare := nil;
   Tree^.Rest.Sums := Default(TTreeSums);
 end;
