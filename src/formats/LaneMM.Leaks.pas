@@ -135,7 +135,7 @@ end;
 // may be missing.
 procedure MarkPatterns(var Snapshot: TSnapshot);
 const
-  FileExtension: ShortString = '.lanemm-leaks';
+  FileExtension: ShortString = '.lanemm-leaks'#0;
 var
   Path: TPath;
   Length: NativeUInt;
@@ -155,7 +155,6 @@ begin
   end;
   Length := OsProgramName(@Path, SizeOf(Path) - 16);
   Move(FileExtension[1], Path[Length], System.Length(FileExtension));
-  Path[Length + NativeUInt(System.Length(FileExtension))] := #0;
   SuppressionsMarkFile(Snapshot, @Path);
 end;
 
@@ -216,14 +215,6 @@ begin
   FetchAdd(Sample.Site^.LeakedBytes, Sample.Bytes);
 end;
 
-// Linux: without /proc no thread is known, and no stack.
-procedure SayUnreadStacks;
-begin
-  if OsThreadCount = 0 then
-    ReportSayLine('/proc cannot be read here, and so no stack: blocks that only stacks hold are'
-      + ' reported as leaks, too');
-end;
-
 procedure FindLeaks(out List: TLeakList; Frame: NativeUInt);
 var
   Snapshot: TSnapshot;
@@ -256,8 +247,9 @@ begin
       Observe.HasLeaks := True;
     end;
     LeakListOpen(List, Snapshot, ltLeaks);
-    if List.Blocks <> 0 then
-      SayUnreadStacks;
+    if (List.Blocks <> 0) and (OsThreadCount = 0) then // Linux: without /proc no thread is known
+      ReportSayLine('/proc cannot be read here, and so no stack: blocks that only stacks hold are'
+        + ' reported as leaks, too');
   end
   else
     LeakListOpenUnknown(List, Snapshot, ltLeaks);
@@ -374,13 +366,6 @@ begin
     FindLeaks(Result^, Frame);
 end;
 
-// Sets the exit code of a program that has leaks, or may have some.
-procedure SetExitCode;
-begin
-  if ExitCode = 0 then
-    ExitCode := Settings.Values[opLeaksExit];
-end;
-
 function LeaksReport(List: PLeakList): Boolean;
 begin
   Result := not AreLeaksWanted or (List = nil)
@@ -389,17 +374,14 @@ begin
   begin
     WriteList(List^, 0);
     Result := (List^.Blocks = 0) and not List^.IsUnknown;
-    if not Result then
-      SetExitCode;
     LeakListClose(List^);
     OsReleasePages(List, SizeOf(TLeakList));
     GuardPagesLetGo;
   end
   else if not Result then
-  begin
     LeaksSayNoMemory;
-    SetExitCode;
-  end;
+  if not Result and (ExitCode = 0) then
+    ExitCode := Settings.Values[opLeaksExit];
 end;
 
 // ---------------------------------------------------------------------------- snapshots
