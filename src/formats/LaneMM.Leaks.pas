@@ -415,11 +415,7 @@ begin
     LeakListClose(List);
   end
   else
-  begin
-    GuardPagesHold;
     MostUsedAdd(Text);
-    GuardPagesLetGo;
-  end;
   SnapshotClose(Snapshot);
 end;
 

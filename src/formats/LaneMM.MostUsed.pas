@@ -4,7 +4,7 @@
 // How:        one walk over all blocks finds candidates, a second one counts them. In the first a
 //             group that finds no place replaces the one with fewest bytes and takes over these: so
 //             none is missed that has more than the bytes of all divided by the places.
-// Callers:    any thread under no lock, while blocks are held readable.
+// Callers:    any thread that holds no lock.
 // Source:     Metwally, Agrawal and El Abbadi: Efficient Computation of Frequent and Top-k
 //             Elements in Data Streams (2005).
 unit LaneMM.MostUsed;
