@@ -403,15 +403,6 @@ begin
   BacktraceAddText(Text, Log.Symbolizer, Stack);
 end;
 
-// Adds what was left out of the list.
-procedure AddFolded(var Text: TText; const List: TList);
-begin
-  if List.FoldedSites = 0 then
-    Exit;
-  TextAddForm(Text, '  Not listed: %g event%+ at %g call site%+ of the run-time library alone,'
-    + ' where threads start and end.'#10, List.FoldedEvents, List.FoldedSites);
-end;
-
 procedure AddList(var Text: TText; const Log: TLog; const List: TList; const Title: ShortString);
 const
   Orders: array[Boolean] of PAnsiChar = (', most frequent first', ', most work first');
@@ -435,7 +426,9 @@ begin
     AddSizes(Text, List.Lines[Index]);
     AddStacks(Text, Log, List.Lines[Index]);
   end;
-  AddFolded(Text, List);
+  if List.FoldedSites > 0 then
+    TextAddForm(Text, '  Not listed: %g event%+ at %g call site%+ of the run-time library alone,'
+      + ' where threads start and end.'#10, List.FoldedEvents, List.FoldedSites);
 end;
 
 // Adds how to have fewer events, and how to learn who allocated the blocks of remote frees, where
