@@ -9,7 +9,7 @@ unit LaneMM.Advice;
 interface
 
 uses
-  LaneMM.Text, LaneMM.Unwind, LaneMM.Symbols, LaneMM.CallSites;
+  LaneMM.Text, LaneMM.Unwind, LaneMM.Symbols;
 
 type
   /// What a report says of growth, besides its numbers.
@@ -42,8 +42,6 @@ procedure AdviceAddLine(var Text: TText; const Symbols: TSymbols; Stack: Cardina
 function AdviceOf(const Symbols: TSymbols; const Stack: TBacktrace): TAdvice;
 /// Returns whether two advices say the same.
 function AdviceIsSame(const First, Second: TAdvice): Boolean;
-/// Adds the numbers of a site.
-procedure AdviceAddSite(var Growth: TGrowth; Site: PSite; Count: NativeUInt);
 /// Adds the growth at a backtrace: what grew how often, from and to which size, and the advice.
 procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; const Stack: TBacktrace;
   const Growth: TGrowth);
@@ -51,7 +49,7 @@ procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; const Stack:
 implementation
 
 uses
-  LaneMM.Atomic, LaneMM.BacktraceTable, LaneMM.BacktraceText;
+  LaneMM.BacktraceTable, LaneMM.BacktraceText;
 
 type
   TGrower = (grBlock, grAnsiString, grUnicodeString, grArray, grList, grQueue, grThreadList,
@@ -298,21 +296,6 @@ begin
     and ((First.Called = nil) = (Second.Called = nil));
   if Result and (First.Called <> nil) then
     Result := IsSameText(First.Called^.Routine, Second.Called^.Routine);
-end;
-
-procedure AdviceAddSite(var Growth: TGrowth; Site: PSite; Count: NativeUInt);
-var
-  Bytes: NativeUInt;
-begin
-  Bytes := LoadAcquire(Site^.FirstBytes);
-  if (Growth.Count = 0) or (Bytes < Growth.First) then
-    Growth.First := Bytes;
-  Bytes := LoadAcquire(Site^.LastBytes);
-  if Bytes > Growth.Last then
-    Growth.Last := Bytes;
-  Inc(Growth.Count, Count);
-  Inc(Growth.Moves, LoadAcquire(Site^.Moves));
-  Inc(Growth.Copied, LoadAcquire(Site^.CopiedBytes));
 end;
 
 procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; const Stack: TBacktrace;

@@ -321,12 +321,21 @@ procedure AddGrowth(var Text: TText; const Symbols: TSymbols; Line: PListed);
 var
   Growth: TGrowth;
   Listed: PListed;
+  Bytes: NativeUInt;
 begin
   Growth := Default(TGrowth);
   Listed := Line;
   while Listed <> nil do
   begin
-    AdviceAddSite(Growth, Listed^.Site, Listed^.Count);
+    Bytes := LoadAcquire(Listed^.Site^.FirstBytes);
+    if (Growth.Count = 0) or (Bytes < Growth.First) then
+      Growth.First := Bytes;
+    Bytes := LoadAcquire(Listed^.Site^.LastBytes);
+    if Bytes > Growth.Last then
+      Growth.Last := Bytes;
+    Inc(Growth.Count, Listed^.Count);
+    Inc(Growth.Moves, LoadAcquire(Listed^.Site^.Moves));
+    Inc(Growth.Copied, LoadAcquire(Listed^.Site^.CopiedBytes));
     Listed := Listed^.Next;
   end;
   AdviceAddGrowth(Text, Symbols, Line^.Site^.Stack, Growth);
