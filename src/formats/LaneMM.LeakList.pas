@@ -51,9 +51,8 @@ type
   end;
 
 /// Lists the groups of Snapshot, which the list takes over, and finds the retainers of its blocks.
+/// A snapshot that SnapshotOpen could not take has none.
 procedure LeakListOpen(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
-/// Makes the list of a snapshot that SnapshotOpen could not take.
-procedure LeakListOpenUnknown(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
 /// LeakListOpen of groups alone: needs no nodes, finds no retainers.
 procedure LeakListOpenGroups(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
 /// Releases the memory, that of the snapshot too.
@@ -235,12 +234,6 @@ begin
   Snapshot := Default(TSnapshot);
 end;
 
-procedure LeakListOpenUnknown(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
-begin
-  TakeOver(List, Snapshot, Topic);
-  List.IsUnknown := List.Snapshot.LostCount > 0;
-end;
-
 procedure LeakListOpenGroups(out List: TLeakList; var Snapshot: TSnapshot; Topic: TLeakTopic);
 begin
   TakeOver(List, Snapshot, Topic);
@@ -253,6 +246,9 @@ var
   Number: NativeInt;
 begin
   TakeOver(List, Snapshot, Topic);
+  List.IsUnknown := List.Snapshot.LostCount > 0;
+  if List.Snapshot.Groups = nil then
+    Exit;
   FindTraces(List);
   List.HasRetainers := RetainersOpen(List.Retainers, List.Snapshot);
   for Number := 1 to NativeInt(List.Retainers.PathCount) - 1 do

@@ -171,15 +171,13 @@ procedure ListInUse(out List: TLeakList; First, Last: Cardinal; MostSearched: Na
 var
   Snapshot: TSnapshot;
 begin
-  if not SnapshotOpen(Snapshot) then
+  if SnapshotOpen(Snapshot) then
   begin
-    LeakListOpenUnknown(List, Snapshot, ltInUse);
-    Exit;
+    SnapshotSelect(Snapshot, First, Last, 0);
+    SnapshotFindContainers(Snapshot);
+    SnapshotGroup(Snapshot);
+    LeaksDescribe(Snapshot);
   end;
-  SnapshotSelect(Snapshot, First, Last, 0);
-  SnapshotFindContainers(Snapshot);
-  SnapshotGroup(Snapshot);
-  LeaksDescribe(Snapshot);
   if Snapshot.NodeCount <= MostSearched then
     LeakListOpen(List, Snapshot, ltInUse)
   else
@@ -246,13 +244,11 @@ begin
       SamplesVisit(CountLeak, @Snapshot);
       Observe.HasLeaks := True;
     end;
-    LeakListOpen(List, Snapshot, ltLeaks);
-    if (List.Blocks <> 0) and (OsThreadCount = 0) then // Linux: without /proc no thread is known
-      ReportSayLine('/proc cannot be read here, and so no stack: blocks that only stacks hold are'
-        + ' reported as leaks, too');
-  end
-  else
-    LeakListOpenUnknown(List, Snapshot, ltLeaks);
+  end;
+  LeakListOpen(List, Snapshot, ltLeaks);
+  if (List.Blocks <> 0) and (OsThreadCount = 0) then // Linux: without /proc no thread is known
+    ReportSayLine('/proc cannot be read here, and so no stack: blocks that only stacks hold are'
+      + ' reported as leaks, too');
 end;
 
 function AreLeaksWanted: Boolean;
