@@ -75,8 +75,6 @@ procedure LeakChain(const List: TLeakList; Path: PRetainerPath; out Chain: TChai
 function LeakCycleHasInterface(const List: TLeakList; Path: PRetainerPath): Boolean;
 /// Adds the name of a group of the list: its class, kind of string, or size.
 procedure LeakAddName(var Text: TText; const List: TLeakList; Group: PGroup);
-/// Adds the names of a chain with arrows between.
-procedure LeakAddChain(var Text: TText; const List: TLeakList; const Chain: TChain);
 
 implementation
 
@@ -462,18 +460,6 @@ begin
   TextAdd(Text, ' in region "');
   GroupAddRegion(Text, Group^.Allocation);
   TextAdd(Text, '"');
-end;
-
-procedure LeakAddChain(var Text: TText; const List: TLeakList; const Chain: TChain);
-var
-  Index: NativeInt;
-begin
-  for Index := 0 to NativeInt(Chain.Count) - 1 do
-  begin
-    if Index > 0 then
-      TextAdd(Text, ' -> ');
-    LeakAddName(Text, List, List.Snapshot.Groups + Chain.Links[Index]);
-  end;
 end;
 
 end.

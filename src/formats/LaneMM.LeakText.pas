@@ -52,12 +52,18 @@ var
   Fields: TFields;
   Chain: TChain;
   Message: TMessage;
+  Index: NativeInt;
 begin
   LeakChain(List, Path, Chain);
   FieldsOpen(Fields);
   FieldNumber(Fields, fiCount, '%g', Path^.Count);
   FieldStart(Fields, fiRetainer);
-  LeakAddChain(Fields.Values, List, Chain);
+  for Index := 0 to NativeInt(Chain.Count) - 1 do
+  begin
+    if Index > 0 then
+      TextAdd(Fields.Values, ' -> ');
+    LeakAddName(Fields.Values, List, List.Snapshot.Groups + Chain.Links[Index]);
+  end;
   Message := Messages[Path^.Container <> 0];
   if Path^.IsCycle then
   begin
