@@ -36,8 +36,9 @@ function AdvicePlace(const Symbols: TSymbols; const Stack: TBacktrace): NativeUI
 function AdvicePlaceKey(const Symbols: TSymbols; Return: NativeUInt): UInt64;
 /// Adds the place: its line, else its routine, else the address.
 procedure AdviceAddPlace(var Text: TText; const Symbols: TSymbols; Return: NativeUInt);
-/// Adds the place of the backtrace Stack, and its routine after a line; nothing if it is unknown.
-procedure AdviceAddLine(var Text: TText; const Symbols: TSymbols; Stack: Cardinal);
+/// Opens Text with the place of the backtrace Stack, and its routine after a line. Returns its
+/// characters up to #0; nil if it is unknown, or without memory. The caller closes Text.
+function AdviceOpenLine(out Text: TText; const Symbols: TSymbols; Stack: Cardinal): PAnsiChar;
 /// Returns the advice against growth at a backtrace.
 function AdviceOf(const Symbols: TSymbols; const Stack: TBacktrace): TAdvice;
 /// Returns whether two advices say the same.
@@ -49,7 +50,7 @@ procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; const Stack:
 implementation
 
 uses
-  LaneMM.BacktraceTable, LaneMM.BacktraceText;
+  LaneMM.Os, LaneMM.BacktraceTable, LaneMM.BacktraceText;
 
 type
   TGrower = (grBlock, grAnsiString, grUnicodeString, grArray, grList, grQueue, grThreadList,
@@ -188,14 +189,17 @@ begin
     TextAddHex(Text, Return, SizeOf(Return) * 2);
 end;
 
-procedure AdviceAddLine(var Text: TText; const Symbols: TSymbols; Stack: Cardinal);
+function AdviceOpenLine(out Text: TText; const Symbols: TSymbols; Stack: Cardinal): PAnsiChar;
 var
   Trace: TBacktrace;
   Return: NativeUInt;
   Symbol: PSymbol;
 begin
-  if not BacktraceRead(Stack, Trace) then
+  Result := nil;
+  if not TextOpen(Text, 2 * OsPageSize) or not BacktraceRead(Stack, Trace) then
     Exit;
+  Result := Text.Start;
+  Dec(Text.Capacity); // the last byte is #0 after a name of any length
   Return := AdvicePlace(Symbols, Trace);
   AdviceAddPlace(Text, Symbols, Return);
   Symbol := SymbolsFind(Symbols, Return);

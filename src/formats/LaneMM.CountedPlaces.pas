@@ -27,7 +27,7 @@ function CountStopAt(out Counts: TCounts; Visitor: TCountedVisitor; Context: Poi
 implementation
 
 uses
-  LaneMM.Os, LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Unwind,
+  LaneMM.Text, LaneMM.BacktraceTable, LaneMM.BacktraceText, LaneMM.Unwind,
   LaneMM.Advice;
 
 type
@@ -68,11 +68,7 @@ var
 begin
   Place.Count := Site.Count;
   Place.Bytes := Site.Bytes;
-  Place.Place := nil;
-  TextOpen(Text, 2 * OsPageSize);
-  AdviceAddLine(Text, Symbolizer.Symbols, Site.Stack);
-  if Text.Length > 0 then
-    Place.Place := Text.Start; // the page is #0 behind it
+  Place.Place := AdviceOpenLine(Text, Symbolizer.Symbols, Site.Stack);
   Visiting^.Visitor(Place, Visiting^.Context);
   TextClose(Text);
 end;

@@ -189,11 +189,7 @@ procedure VisitPlace(const Search: TSearch; const List: TLeakList; Place: PPlace
 var
   Text: TText;
 begin
-  Leak.Place := nil;
-  if TextOpen(Text, 2 * OsPageSize) then
-    AdviceAddLine(Text, List.Symbolizer.Symbols, Place^.Stack);
-  if Text.Length > 0 then
-    Leak.Place := Text.Start; // the page is #0 behind it
+  Leak.Place := AdviceOpenLine(Text, List.Symbolizer.Symbols, Place^.Stack);
   Leak.Count := Place^.Count;
   Leak.Bytes := Place^.Bytes;
   Search.Visitor(Leak, Search.Context);

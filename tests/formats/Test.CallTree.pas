@@ -1,4 +1,4 @@
-/// Tests of trees of callers, of backtraces whose frames have no names.
+/// Tests of trees of callers, of backtraces whose frames have no names, and of a place in a text.
 unit Test.CallTree;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -26,13 +26,15 @@ type
     procedure BranchWithMostBytesComesFirst;
     procedure FramesThatOneWithoutSpaceLacksAreNotThoseOfAll;
     procedure OneWithoutSpaceThatDiffersInsideOfTheLineHasNoOtherCallers;
+    procedure PlaceWithALongNameEndsWithZero;
     procedure SumsOfATreeAddUp;
   end;
 
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Os, LaneMM.Text, LaneMM.Symbols, LaneMM.Unwind;
+  SysUtils, testregistry, LaneMM.Os, LaneMM.Text, LaneMM.Symbols, LaneMM.Unwind, LaneMM.BacktraceTable,
+  LaneMM.Advice;
 
 const
   // Return addresses: of the line, of two routines that call its routine, of theirs, of the program.
@@ -145,6 +147,27 @@ begin
   HasLine('        17, 170 bytes by');
   AssertEquals(Text, 0, Pos('other callers', Text));
   AssertEquals(Text, 0, Pos('directly', Text));
+end;
+
+// A template in C++ may have a name of any length.
+procedure TCallTreeTests.PlaceWithALongNameEndsWithZero;
+var
+  Name: string;
+  Stack: TBacktrace;
+  Place: TText;
+  Characters: PAnsiChar;
+begin
+  AssertTrue('table', BacktracesStart);
+  Name := StringOfChar('N', 16 * OsPageSize);
+  SymbolsAdd(Symbolizer.Symbols, Line);
+  SymbolsSort(Symbolizer.Symbols);
+  SymbolsFind(Symbolizer.Symbols, Line)^.Routine := PAnsiChar(Name);
+  Stack := Default(TBacktrace);
+  Stack.Frames[0] := Line;
+  Stack.Count := 1;
+  Characters := AdviceOpenLine(Place, Symbolizer.Symbols, BacktraceKeep(Stack));
+  Same(Place.Length, StrLen(Characters), 'characters');
+  TextClose(Place);
 end;
 
 procedure TCallTreeTests.SumsOfATreeAddUp;
