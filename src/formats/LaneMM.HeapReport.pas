@@ -174,31 +174,23 @@ begin
   Lines^.OfSite[SiteIndex(Site)] := Line;
 end;
 
-// Adds a part of a site to the sums of its class, at the index of the class or at the end.
-procedure AddToClass(const Profile: TProfile; const Part: TSitePart; Report: THeapReport;
-  All: PClasses);
-var
-  Index: Cardinal;
-begin
-  Index := 0;
-  while (Index < All^.Length) and (All^.Items[Index].Key <> Part.Item^.ClassId) do
-    Inc(Index);
-  if Index = All^.Length then
-    Inc(All^.Length);
-  All^.Items[Index].Key := Part.Item^.ClassId;
-  Inc(All^.Items[Index].Count, SitePartValue(Profile, Part, Values[Report].Count));
-  Inc(All^.Items[Index].Bytes, SitePartValue(Profile, Part, Values[Report].Bytes));
-end;
-
-// Adds the classes of a site to their sums.
+// Adds each part of a site to the sums of its class, at the index of the class or at the end.
 procedure AddToClasses(const Profile: TProfile; Site: PSite; Report: THeapReport; All: PClasses);
 var
   Part: TSitePart;
+  Index: Cardinal;
 begin
   SitePartFirst(Profile, Site, Part);
   if Part.Item <> nil then
     repeat
-      AddToClass(Profile, Part, Report, All);
+      Index := 0;
+      while (Index < All^.Length) and (All^.Items[Index].Key <> Part.Item^.ClassId) do
+        Inc(Index);
+      if Index = All^.Length then
+        Inc(All^.Length);
+      All^.Items[Index].Key := Part.Item^.ClassId;
+      Inc(All^.Items[Index].Count, SitePartValue(Profile, Part, Values[Report].Count));
+      Inc(All^.Items[Index].Bytes, SitePartValue(Profile, Part, Values[Report].Bytes));
     until not SitePartNext(Part);
 end;
 
