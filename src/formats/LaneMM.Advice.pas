@@ -1,4 +1,4 @@
-/// Text about a call site: its place, the growth there, how to avoid it.
+/// Text about a call site: its place, what grows there, how to avoid it.
 //
 // Owns:       nothing.
 // Callers:    any thread that writes a log.
@@ -18,14 +18,6 @@ type
     Called: PSymbol;      //< the routine of a library that grows it; nil: none
     Text: PAnsiChar;      //< how to avoid it
   end;
-  /// The numbers of growth: of a site, or of some.
-  TGrowth = record
-    Count: NativeUInt;    //< resizes to a larger size
-    Moves: NativeUInt;    //< changes of the block's address
-    Copied: NativeUInt;   //< bytes copied by them
-    First: NativeUInt;    //< smallest usable size before
-    Last: NativeUInt;     //< largest requested size
-  end;
 
 /// Returns the index of the frame that a report names: the innermost one outside the libraries of
 /// Free Pascal; the outermost one, if all are theirs.
@@ -43,9 +35,6 @@ function AdviceOpenLine(out Text: TText; const Symbols: TSymbols; Stack: Cardina
 function AdviceOf(const Symbols: TSymbols; const Stack: TBacktrace): TAdvice;
 /// Returns whether two advices say the same.
 function AdviceIsSame(const First, Second: TAdvice): Boolean;
-/// Adds the growth at a backtrace: what grew how often, from and to which size, and the advice.
-procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; const Stack: TBacktrace;
-  const Growth: TGrowth);
 
 implementation
 
@@ -300,24 +289,6 @@ begin
     and ((First.Called = nil) = (Second.Called = nil));
   if Result and (First.Called <> nil) then
     Result := IsSameText(First.Called^.Routine, Second.Called^.Routine);
-end;
-
-procedure AdviceAddGrowth(var Text: TText; const Symbols: TSymbols; const Stack: TBacktrace;
-  const Growth: TGrowth);
-var
-  Advice: TAdvice;
-begin
-  Advice := AdviceOf(Symbols, Stack);
-  AdviceAddPlace(Text, Symbols, AdvicePlace(Symbols, Stack));
-  TextAddForm(Text, ' grew %s', NativeUInt(Advice.Grew));
-  if Advice.Called <> nil then
-  begin
-    TextAdd(Text, ' (');
-    SymbolAddRoutine(Text, Advice.Called);
-    TextAdd(Text, ')');
-  end;
-  TextAddForm(Text, ' %g time%+ from %b to %b, %g move%+, %b copied: %s', Growth.Count,
-    Growth.First, Growth.Last, Growth.Moves, Growth.Copied, NativeUInt(Advice.Text));
 end;
 
 end.

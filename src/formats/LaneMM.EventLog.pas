@@ -317,28 +317,41 @@ begin
   end;
 end;
 
+// Adds what grew how often, from and to which size, and the advice.
 procedure AddGrowth(var Text: TText; const Symbols: TSymbols; Line: PListed);
 var
-  Growth: TGrowth;
+  Advice: TAdvice;
   Listed: PListed;
-  Bytes: NativeUInt;
+  First, Last, Moves, Copied, Bytes: NativeUInt;
 begin
-  Growth := Default(TGrowth);
+  First := High(NativeUInt);
+  Last := 0;
+  Moves := 0;
+  Copied := 0;
   Listed := Line;
   while Listed <> nil do
   begin
     Bytes := LoadAcquire(Listed^.Site^.FirstBytes);
-    if (Growth.Count = 0) or (Bytes < Growth.First) then
-      Growth.First := Bytes;
+    if Bytes < First then
+      First := Bytes;
     Bytes := LoadAcquire(Listed^.Site^.LastBytes);
-    if Bytes > Growth.Last then
-      Growth.Last := Bytes;
-    Inc(Growth.Count, Listed^.Count);
-    Inc(Growth.Moves, LoadAcquire(Listed^.Site^.Moves));
-    Inc(Growth.Copied, LoadAcquire(Listed^.Site^.CopiedBytes));
+    if Bytes > Last then
+      Last := Bytes;
+    Inc(Moves, LoadAcquire(Listed^.Site^.Moves));
+    Inc(Copied, LoadAcquire(Listed^.Site^.CopiedBytes));
     Listed := Listed^.Next;
   end;
-  AdviceAddGrowth(Text, Symbols, Line^.Site^.Stack, Growth);
+  Advice := AdviceOf(Symbols, Line^.Site^.Stack);
+  AdviceAddPlace(Text, Symbols, Line^.Place);
+  TextAddForm(Text, ' grew %s', NativeUInt(Advice.Grew));
+  if Advice.Called <> nil then
+  begin
+    TextAdd(Text, ' (');
+    SymbolAddRoutine(Text, Advice.Called);
+    TextAdd(Text, ')');
+  end;
+  TextAddForm(Text, ' %g time%+ from %b to %b, %g move%+, %b copied: %s', Line^.Events, First,
+    Last, Moves, Copied, NativeUInt(Advice.Text));
 end;
 
 // Adds the headline of a line: where the call is, and where the block was allocated that it frees,
