@@ -14,43 +14,19 @@ markLibraries(data.sites.flatMap(site=>site.stack));
 
 // ---- Call sites
 
-function newNode(name,parent,frame){
-  const node={...makeNode(name,parent),frame,sites:[],calls:new Map(),lines:new Set()};
-  if(parent)parent.below.push(node);
-  return node;
-}
-// The calls that allocated what was in use at the moment, outermost routine first.
-function callTree(){
-  const root=newNode("whole program",null);
-  for(const site of data.sites.filter(site=>site[state.moment]>0)){
-    let node=root;
-    const add=()=>{node.total+=site[state.moment];node.sites.push(site);};
-    add();
-    for(const frame of [...site.stack].reverse()){
-      if(!node.calls.has(frame.name))
-        node.calls.set(frame.name,newNode(frame.name,node,frame));
-      node=node.calls.get(frame.name);add();
-      if(frame.line)node.lines.add(frame.file+":"+frame.line);
-    }
-    node.self+=site[state.moment];
-  }
-  (function finish(node){
-    node.span=node.total;node.place=placesOf([...node.lines]);node.below.forEach(finish);
-  })(root);
-  sortTree(root);
-  return root;
-}
-const placeOf=frame=>frame.line?frame.file+":"+frame.line:"";
+// The sites that have allocated what was in use at the moment.
+const usedSites=()=>data.sites.filter(site=>site[state.moment]>0);
+const callsOf=sites=>callTree(sites.map(site=>
+  ({stack:site.stack,bytes:site[state.moment],blocks:blocksOf(site),site})));
 function siteParts(site){
   return [make("h2",{},nameOf(site)),facts([["In use",amount(site.bytes,"bytes")],
     ["Blocks",amount(site.blocks)],["At the peak",amount(site.peak_bytes,"bytes")],
     [`In the last ${since} s`,change(grownOf(site),"bytes")]]),
-    make("ol",{},...site.stack.map(frame=>make("li",{class:frame.isLibrary?"quiet":undefined},
-      frame.name," ",make("span",{class:"quiet"},placeOf(frame)))))];
+    make("ol",{},...site.stack.map(itemOf))];
 }
 const most=3;
 function showNode(side,node){
-  const sites=[...node.sites].sort((a,b)=>b[state.moment]-a[state.moment]);
+  const sites=node.items.map(item=>item.site).sort((a,b)=>b[state.moment]-a[state.moment]);
   fill(side,make("h2",{},node.name),make("p",{class:"quiet"},node.place),
     facts([["Bytes",inAll(node.total)],["Call sites",amount(sites.length)]]),
     ...sites.slice(0,most).flatMap(siteParts),
@@ -60,7 +36,6 @@ function showNode(side,node){
 const bytesColumn=(title,value,far)=>({title,value,class:far,
   show:row=>amount(value(row),"bytes")});
 const countColumn=(title,value,far)=>({title,value,class:far,show:row=>amount(value(row))});
-const nameColumn=title=>({title,isText:true,value:row=>row.name,show:row=>row.name});
 
 function siteTable(pick){
   return new Table("By call site",[
@@ -82,8 +57,8 @@ function showHeld(panel){
   picture.layout=state.layout;picture.words=state.words;
   let tree;
   const draw=()=>{
-    tree=callTree();picture.show(tree);
-    table.show(data.sites.filter(site=>site[state.moment]>0).map((site,i)=>
+    tree=callsOf(usedSites());picture.show(tree);
+    table.show(usedSites().map((site,i)=>
       ({key:i,name:nameOf(site),at:site.place,site,inner:[]})));
     showNode(side,tree);
   };
@@ -181,13 +156,6 @@ function showEvents(panel){
   fill(panel,...[...data.events].reverse().flatMap(event=>
     [make("h2",{},timeText(event.time)),make("pre",{tabindex:0},event.text.trim())]));
 }
-function showJson(panel){
-  const most=200000,text=JSON.stringify(data,null,1);
-  const file=make("a",{download:baseName(data.head.program)+".box.json",
-    href:URL.createObjectURL(new Blob([text],{type:"application/json"}))},"Save as a file");
-  fill(panel,make("p",{},file),make("pre",{},text.slice(0,most)+
-    (text.length>most?"\n\u2026 the file has the rest":"")));
-}
 
 // ---- The page
 
@@ -207,4 +175,5 @@ showTabs([
   {id:"threads",label:"Threads",value:amount(data.heap.threads),show:showThreads},
   ...data.events.length?[{id:"events",label:"Events",value:amount(data.events.length),
     show:showEvents}]:[],
-  {id:"json",label:"Data",value:"JSON",show:showJson}],location.hash.slice(1));
+  {id:"json",label:"Data",value:"JSON",
+    show:panel=>showData(panel,data,baseName(data.head.program)+".box.json")}],location.hash.slice(1));

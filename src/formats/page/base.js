@@ -20,6 +20,7 @@ function svg(tag,attributes,...inside){
   return element;
 }
 const fill=(element,...inside)=>element.replaceChildren(...inside.filter(part=>part!=null));
+const quiet=text=>make("p",{class:"quiet"},text);
 
 // ---- Amounts
 
@@ -144,6 +145,37 @@ const isFound=(node,words)=>words!=""&&(node.name+" "+node.place).toLowerCase().
 function foundIn(node,words){
   if(isFound(node,words))return node.total;
   return node.below.reduce((sum,inner)=>sum+foundIn(inner,words),0);
+}
+// The line of a frame, or "".
+const placeOf=frame=>frame.line?frame.file+":"+frame.line:"";
+const itemOf=frame=>make("li",{class:frame.isLibrary?"quiet":undefined},frame.name," ",
+  make("span",{class:"quiet"},placeOf(frame)));
+// The tree of calls, outermost routine first; items: {stack, bytes, blocks}. A node has all items below.
+function callTree(items){
+  const newNode=(name,parent,frame)=>{
+    const node={...makeNode(name,parent),frame,blocks:0,items:[],calls:new Map(),lines:new Set()};
+    if(parent)parent.below.push(node);
+    return node;
+  };
+  const root=newNode("whole program",null);
+  for(const item of items){
+    let node=root;
+    const add=()=>{
+      node.total+=item.bytes;node.blocks+=item.blocks;node.items.push(item);
+    };
+    add();
+    for(const frame of [...item.stack].reverse()){
+      if(!node.calls.has(frame.name))node.calls.set(frame.name,newNode(frame.name,node,frame));
+      node=node.calls.get(frame.name);add();
+      if(frame.line)node.lines.add(placeOf(frame));
+    }
+    node.self+=item.bytes;
+  }
+  (function finish(node){
+    node.span=node.total;node.place=placesOf([...node.lines]);node.below.forEach(finish);
+  })(root);
+  sortTree(root);
+  return root;
 }
 // The names of a routine or class, longest first: with what comes before it, and its own alone,
 // without types in brackets. An offset in a module has one.
@@ -441,6 +473,24 @@ class Table{
 }
 function classOf(column){
   return [column.class,column.isText&&"text"].filter(Boolean).join(" ")||undefined;
+}
+const nameColumn=title=>({title,isText:true,value:row=>row.name,show:row=>row.name});
+// Shows the rows that the words of the page match; returns the field for these.
+function searchRows(table,rows){
+  const show=words=>{
+    state.words=words;table.show(rows.filter(row=>words==""||isFound(row,words)));
+  };
+  show(state.words);
+  return searchField("Search",state.words,show);
+}
+
+// All data of a page, to read and to save.
+function showData(panel,data,name){
+  const most=200000,text=JSON.stringify(data,null,1);
+  const file=make("a",{download:name,
+    href:URL.createObjectURL(new Blob([text],{type:"application/json"}))},"Save as a file");
+  fill(panel,make("p",{},file),make("pre",{},text.slice(0,most)+
+    (text.length>most?"\n\u2026 the file has the rest":"")));
 }
 
 // ---- Stacks

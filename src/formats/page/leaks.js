@@ -3,9 +3,10 @@
 const data=JSON.parse($("data").textContent);
 const groups=new Map(data.groups.map(group=>[group.group,group]));
 const isHeld=data.topic=="held",isLeak=!isHeld&&data.topic!="inUse";
-const state={layout:isHeld?"tree":"treemap",words:"",placeLayout:"icicle",picked:null};
+const state={layout:isHeld?"tree":"treemap",words:"",placeLayout:"icicle"};
 const nounOfAll=isLeak?"leaked":"in use";
 const classes=data.groups.filter(group=>group.blocks); // without variables that hold blocks
+const sumText=one=>`${count(one.blocks,"block")}, ${amount(one.bytes,"bytes")}`;
 const inAll=bytes=>`${amount(bytes,"bytes")}, ${share(bytes,data.bytes)}`;
 
 // ---- Trees
@@ -35,47 +36,16 @@ function prune(node){
 
 // The call stacks of a place: a line of the program has several.
 const stacksOf=place=>place.stacks||[place];
-const allStacks=data.groups.flatMap(group=>group.places.flatMap(stacksOf));
+const allStacks=data.groups.flatMap(group=>
+  group.places.flatMap(stacksOf).map(one=>({...one,group})));
 const stackFrames=allStacks.flatMap(one=>one.stack);
 for(const frame of stackFrames)
   frame.name=frame.routine||frame.module||"0x"+frame.address.toString(16);
 markLibraries(stackFrames);
 
-// The tree of calls that allocated the blocks, outermost routine first.
-function callTree(){
-  const root=newNode("whole program",null);
-  for(const group of data.groups)
-    for(const place of group.places.flatMap(stacksOf)){
-      let node=addTo(root,place,group);
-      for(const frame of [...place.stack].reverse()){
-        if(!node.calls.has(frame.name))node.calls.set(frame.name,newNode(frame.name,node,frame));
-        node=addTo(node.calls.get(frame.name),place,group);
-        if(frame.line)node.lines.add(frame.file+":"+frame.line);
-      }
-      node.self+=place.bytes;
-    }
-  (function finish(node){
-    node.span=node.total;node.place=placesOf([...node.lines]);node.below.forEach(finish);
-  })(root);
-  sortTree(root);
-  return root;
-}
-function newNode(name,parent,frame){
-  const node={...makeNode(name,parent),frame,blocks:0,groups:new Set(),calls:new Map(),
-    lines:new Set()};
-  if(parent)parent.below.push(node);
-  return node;
-}
-function addTo(node,place,group){
-  node.total+=place.bytes;node.blocks+=place.blocks;node.groups.add(group);
-  return node;
-}
-
 // ---- Details of a group
 
 const keyOf=frame=>frame&&frame.name+(frame.line||frame.address);
-const itemOf=frame=>make("li",{class:frame.isLibrary?"quiet":undefined},frame.name," ",
-  make("span",{class:"quiet"},frame.line?frame.file+":"+frame.line:""));
 // Items of the frames from depth on: those that all stacks have, then a branch for each caller.
 function itemsOf(stacks,depth,shared){
   const items=[],frameOf=one=>one.stack[depth<one.stack.length-shared?depth:-1];
@@ -106,8 +76,7 @@ function stackOf(place){
     `${count(rest("blocks"),"block")}, ${amount(rest("bytes"),"bytes")} by other callers`):"";
   const list=make("ol",{},...itemsOf(stacks,0,shared),
     ...first.slice(first.length-shared).map(itemOf));
-  return make("details",{open:""},make("summary",{},
-    `${count(place.blocks,"block")}, ${amount(place.bytes,"bytes")}`),
+  return make("details",{open:""},make("summary",{},sumText(place)),
     place.number?make("p",{class:"quiet"},
       `First one: allocation ${amount(place.number)} by thread ${place.thread}`):"",list,others);
 }
@@ -161,7 +130,6 @@ const sizeColumn=(title,value,far)=>({title,value,class:far?"far":undefined,
   show:row=>make("span",{},amount(value(row),"bytes"),
     make("span",{class:"share"},share(value(row),data.bytes)))});
 const blocksColumn={title:"Blocks",class:"far",value:row=>row.blocks,show:row=>amount(row.blocks)};
-const nameColumn=title=>({title,isText:true,value:row=>row.name,show:row=>row.name});
 
 function rowOf(node,index){
   const row={key:(node.parent&&node.parent.row?node.parent.row.key+"/":"")+index,name:node.name,
@@ -222,7 +190,7 @@ function showRetainers(panel){
     show:showNode});
 }
 function showPlaces(panel){
-  showTree(panel,callTree(),{label:"Calls that allocated the blocks",caption:"By call",
+  showTree(panel,callTree(allStacks),{label:"Calls that allocated the blocks",caption:"By call",
     columns:[sizeColumn("Allocated",row=>row.total),sizeColumn("Itself",row=>row.self,true),
       blocksColumn,nameColumn("Routine")],
     layouts:[["icicle","Icicle"],["flame","Flame graph"]],layoutName:"placeLayout",
@@ -231,8 +199,8 @@ function showPlaces(panel){
     show(side,node){
       fill(side,make("h2",{},node.name),make("p",{class:"quiet"},node.place),
         facts([["Blocks",amount(node.blocks)],["Bytes",inAll(node.total)]]),
-        ...[...node.groups].map(group=>make("details",{},make("summary",{},group.name),
-          ...detailsOf(group))));
+        ...[...new Set(node.items.map(item=>item.group))].map(group=>
+          make("details",{},make("summary",{},group.name),...detailsOf(group))));
     }});
 }
 function showGroups(panel){
@@ -241,18 +209,9 @@ function showGroups(panel){
   const table=new Table("By class",[sizeColumn("Retained",row=>row.retained),
     sizeColumn("Bytes",row=>row.bytes),blocksColumn,nameColumn("Class")],0,
     row=>showGroup(side,row.group));
-  fill(panel,make("div",{class:"bar"},searchField("Search",state.words,words=>{
-    state.words=words;table.show(rows.filter(row=>words==""||isFound(row,words)));
-  })),make("div",{class:"split with-side"},table.box,side));
-  table.show(rows.filter(row=>state.words==""||isFound(row,state.words)));
+  fill(panel,make("div",{class:"bar"},searchRows(table,rows)),
+    make("div",{class:"split with-side"},table.box,side));
   if(rows.length)showGroup(side,rows[0].group);
-}
-function showJson(panel){
-  const most=200000,text=JSON.stringify(data,null,1);
-  const file=make("a",{download:baseName(data.program)+".leaks.json",
-    href:URL.createObjectURL(new Blob([text],{type:"application/json"}))},"Save as a file");
-  fill(panel,make("p",{},file),make("pre",{},text.slice(0,most)+
-    (text.length>most?"\n\u2026 the file has the rest":"")));
 }
 
 // ---- The page
@@ -261,10 +220,8 @@ showHead(baseName(data.program),isLeak?"leaks":"blocks in use",[[isLeak?"Leaked"
   `${amount(data.bytes,"bytes")} in ${count(data.blocks,"block")}`],["Command",data.command],
   ["Process",data.process],
   ["Time",timeText(data.time)],["Exit code",isLeak&&data.exitCode>=0?String(data.exitCode):undefined],
-  ["Suppressed",data.suppressed.blocks?count(data.suppressed.blocks,"block")+", "+
-    amount(data.suppressed.bytes,"bytes"):undefined],
-  ["Still reachable",data.reachable.blocks?count(data.reachable.blocks,"block")+", "+
-    amount(data.reachable.bytes,"bytes"):undefined],
+  ["Suppressed",data.suppressed.blocks?sumText(data.suppressed):undefined],
+  ["Still reachable",data.reachable.blocks?sumText(data.reachable):undefined],
   ["Not examined",data.notExamined?count(data.notExamined,"block"):undefined]]);
 if(data.blocks)
   showTabs([
@@ -274,6 +231,7 @@ if(data.blocks)
     ...data.groups.some(group=>group.places.length)?[{id:"places",label:"Call stacks",
       value:amount(allStacks.length),
       show:showPlaces}]:[],
-    {id:"json",label:"Data",value:"JSON",show:showJson}],location.hash.slice(1));
+    {id:"json",label:"Data",value:"JSON",
+      show:panel=>showData(panel,data,baseName(data.program)+".leaks.json")}],location.hash.slice(1));
 else fill($("main"),make("p",{},data.notExamined?
   "Unknown: there was no memory to examine the blocks.":"No leaks: every block was freed."));

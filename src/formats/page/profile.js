@@ -31,7 +31,6 @@ const state={measure:"bytes",layout:"icicle",isInverted:false,hasLibraries:false
 
 // ---- Data
 
-const quiet=text=>make("p",{class:"quiet"},text);
 const profileOf=(report,kind)=>report&&report.profiles.find(profile=>profile.kind==kind);
 const indexOf=(profile,name)=>profile.columns.findIndex(column=>column.name==name);
 
@@ -141,7 +140,6 @@ function hintsOf({sites,place},view){
   if(grew&&!isHeld)hints.push(`grew ${grew.grew} step by step: ${grew.advice}`);
   return hints;
 }
-const placeOf=frame=>frame.line?frame.file+":"+frame.line:"";
 
 // The frames of a site that are shown, outermost first: those of libraries only where wanted or
 // where there is no other.
@@ -259,7 +257,6 @@ const amountColumn=(title,value,unit,total)=>({title,value,show:row=>make("span"
   state.before||!total?"":make("span",{class:"share"},share(value(row),total)))});
 const plainColumn=(title,value,unit)=>({title,class:"far",value,
   show:row=>amount(value(row),unit)});
-const nameColumn=title=>({title,isText:true,value:row=>row.name,show:row=>row.name});
 
 function columnsOf(total){
   const unit=state.measure;
@@ -452,11 +449,7 @@ function showSums(panel,caption,title,rows,more=[],about=null){
     plainColumn("Allocated",changeOf("alloc_space"),"bytes"),...more,names],
     isBySize?4+more.length:0);
   table.isUp=isBySize;
-  const shown=()=>rows.filter(row=>state.words==""||isFound(row,state.words));
-  fill(panel,about,make("div",{class:"bar"},searchField("Search",state.words,words=>{
-    state.words=words;table.show(shown());
-  })),table.box);
-  table.show(shown());
+  fill(panel,about,make("div",{class:"bar"},searchRows(table,rows)),table.box);
 }
 
 // ---- Lifetimes
@@ -484,11 +477,7 @@ function showLives(panel){
     {title:"Mean",value:row=>row.ms/row.freed,show:row=>duration(row.ms/row.freed)},
     ...limits.map((title,i)=>({title,class:"far",value:row=>row.lives[i]/row.freed,
       show:row=>row.lives[i]?share(row.lives[i],row.freed):""})),nameColumn("Routine")],0);
-  const shown=()=>rows.filter(row=>state.words==""||isFound(row,state.words));
-  fill(panel,make("div",{class:"bar"},searchField("Search",state.words,words=>{
-    state.words=words;table.show(shown());
-  })),table.box);
-  table.show(shown());
+  fill(panel,make("div",{class:"bar"},searchRows(table,rows)),table.box);
 }
 
 // ---- Comparison
