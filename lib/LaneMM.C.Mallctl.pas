@@ -293,40 +293,20 @@ end;
 
 // ---------------------------------------------------------------------------- statistics
 
-const
-  Separators: array[Boolean] of ShortString = (': ', '":');
-
-procedure AddValue(var Text: TText; const Name: ShortString; Value: NativeUInt; IsJson: Boolean);
-begin
-  if IsJson then
-    TextAdd(Text, '"');
-  TextAdd(Text, Name);
-  TextAdd(Text, Separators[IsJson]);
-  TextAddNumber(Text, Value);
-end;
-
 procedure AddStatus(var Text: TText; IsJson: Boolean);
 const
-  Heads: array[Boolean] of ShortString =
-    ('___ Begin jemalloc statistics ___'#10'LaneMM ', '{"jemalloc":{"version":"');
-  Middles: array[Boolean] of ShortString = (#10, '","stats":{');
-  Ends: array[Boolean] of ShortString = (#10'--- End jemalloc statistics ---'#10#0, '}}}'#10#0);
-  Commas: array[Boolean] of ShortString = (', ', ',');
+  Forms: array[Boolean] of ShortString = (
+    '___ Begin jemalloc statistics ___'#10'LaneMM %s'#10'allocated: %u, active: %u, resident: %u,'
+    + ' retained: %u'#10'--- End jemalloc statistics ---'#10#0,
+    '{"jemalloc":{"version":"%s","stats":{"allocated":%u,"active":%u,"resident":%u,"retained":%u}}}'
+    + #10#0);
 var
   Status: TStatus;
 begin
   StatusRead(Status);
-  TextAdd(Text, Heads[IsJson]);
-  TextAdd(Text, ThisVersion);
-  TextAdd(Text, Middles[IsJson]);
-  AddValue(Text, 'allocated', Status.UsedBytes, IsJson);
-  TextAdd(Text, Commas[IsJson]);
-  AddValue(Text, 'active', Status.CommittedBytes - Status.CachedBytes, IsJson);
-  TextAdd(Text, Commas[IsJson]);
-  AddValue(Text, 'resident', Status.CommittedBytes, IsJson);
-  TextAdd(Text, Commas[IsJson]);
-  AddValue(Text, 'retained', Status.ReservedBytes - Status.CommittedBytes, IsJson);
-  TextAdd(Text, Ends[IsJson]);
+  TextAddForm(Text, Forms[IsJson], NativeUInt(PAnsiChar(ThisVersion)), Status.UsedBytes,
+    Status.CommittedBytes - Status.CachedBytes, Status.CommittedBytes,
+    Status.ReservedBytes - Status.CommittedBytes);
 end;
 
 // Of the options J alone has a meaning here: JSON.

@@ -171,25 +171,10 @@ end;
 
 function LibcPut(Text: PAnsiChar; Stream: Pointer): LongInt; cdecl; external name 'fputs';
 
-// Adds a line `<total type="..." count="..." size="..."/>`.
-procedure AddTotal(var Text: TText; const Name: ShortString; const Tier: TTierStatus);
+procedure AddTotal(var Text: TText; Name: PAnsiChar; const Tier: TTierStatus);
 begin
-  TextAdd(Text, '<total type="');
-  TextAdd(Text, Name);
-  TextAdd(Text, '" count="');
-  TextAddNumber(Text, Tier.BlockCount);
-  TextAdd(Text, '" size="');
-  TextAddNumber(Text, Tier.UsedBytes);
-  TextAdd(Text, '"/>'#10);
-end;
-
-procedure AddSize(var Text: TText; const Name: ShortString; Size: NativeUInt);
-begin
-  TextAdd(Text, '<');
-  TextAdd(Text, Name);
-  TextAdd(Text, '" size="');
-  TextAddNumber(Text, Size);
-  TextAdd(Text, '"/>'#10);
+  TextAddForm(Text, '<total type="%s" count="%u" size="%u"/>'#10, NativeUInt(Name),
+    Tier.BlockCount, Tier.UsedBytes);
 end;
 
 function MallocInfo(Options: LongInt; Stream: Pointer): LongInt; cdecl;
@@ -207,10 +192,9 @@ begin
   AddTotal(Text, 'small', Status.Small);
   AddTotal(Text, 'medium', Status.Medium);
   AddTotal(Text, 'large', Status.Large);
-  AddSize(Text, 'system type="current', Status.CommittedBytes);
-  AddSize(Text, 'system type="max', Status.PeakBytes);
-  AddSize(Text, 'aspace type="total', Status.ReservedBytes);
-  TextAdd(Text, '</malloc>'#10#0);
+  TextAddForm(Text, '<system type="current" size="%u"/>'#10'<system type="max" size="%u"/>'#10
+    + '<aspace type="total" size="%u"/>'#10'</malloc>'#10#0, Status.CommittedBytes,
+    Status.PeakBytes, Status.ReservedBytes);
   Result := LibcPut(Text.Start, Stream);
   if Result > 0 then
     Result := 0;

@@ -82,14 +82,6 @@ begin
   Result := 1;
 end;
 
-procedure AddLine(var Text: TText; const Name: ShortString; Value: NativeUInt);
-begin
-  TextAdd(Text, 'MALLOC: ');
-  TextAddNumber(Text, Value);
-  TextAdd(Text, Name);
-  TextAdd(Text, #10);
-end;
-
 procedure GetStats(Buffer: PAnsiChar; Size: LongInt); cdecl;
   [public, alias: 'MallocExtension_GetStats'];
 var
@@ -101,10 +93,10 @@ begin
   StatusRead(Status);
   FillChar(Buffer^, Size, 0);
   TextOpenAt(Text, Buffer, Size - 1);
-  AddLine(Text, ' bytes in use by application', Status.UsedBytes);
-  AddLine(Text, ' bytes in page heap freelist', Status.CachedBytes);
-  AddLine(Text, ' bytes committed', Status.CommittedBytes);
-  AddLine(Text, ' bytes of addresses', Status.ReservedBytes);
+  TextAddForm(Text, 'MALLOC: %u bytes in use by application'#10
+    + 'MALLOC: %u bytes in page heap freelist'#10'MALLOC: %u bytes committed'#10
+    + 'MALLOC: %u bytes of addresses'#10, Status.UsedBytes, Status.CachedBytes,
+    Status.CommittedBytes, Status.ReservedBytes);
 end;
 
 // Returns 1 and the value of a property that has a counterpart, else 0.
