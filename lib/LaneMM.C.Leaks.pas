@@ -11,7 +11,8 @@ interface
 implementation
 
 uses
-  LaneMM.Counting, LaneMM.Watch, LaneMM.CountedPlaces, LaneMM.LeaksSince, LaneMM.C.Start;
+  LaneMM.Counting, LaneMM.Watch, LaneMM.CountedPlaces, LaneMM.LeaksSince, LaneMM.C.Start,
+  LaneMM.C.Status;
 
 type
   /// Visits blocks of one kind and line, or a line; the record is struct lanemm_leak, or
@@ -81,10 +82,7 @@ begin
   if @Visitor <> nil then
     Visitors := VisitPlace;
   Result := Ord(CountStopAt(Counts, Visitors, @Visit));
-  FillChar(Target^, Size, 0);
-  if Size > SizeOf(Counts) then
-    Size := SizeOf(Counts);
-  Move(Counts, Target^, Size);
+  RecordCopy(Counts, SizeOf(Counts), Target, Size);
   if Result <> 0 then
     WatchApply;
 end;

@@ -117,17 +117,13 @@ begin
   RegionRelease(Handle);
 end;
 
-// Size is as in LibraryStatusRead.
 procedure LibraryRegionState(Handle: NativeUInt; Target: Pointer; Size: NativeUInt); cdecl;
   [public, alias: 'lanemm_region_state'];
 var
   State: TLibraryRegion;
 begin
   RegionRead(Handle, State);
-  FillChar(Target^, Size, 0);
-  if Size > SizeOf(State) then
-    Size := SizeOf(State);
-  Move(State, Target^, Size);
+  RecordCopy(State, SizeOf(State), Target, Size);
 end;
 
 function LibraryRegionOf(P: Pointer): NativeUInt; cdecl; [public, alias: 'lanemm_region_of'];

@@ -24,6 +24,9 @@ type
 
 /// Calls the visitor of Context, a TVisit, for a block.
 procedure VisitOne(const Block: TBlockInfo; Context: Pointer);
+/// Copies a record of OwnSize bytes to Target, where the caller's header has Size bytes for it: an older
+/// header gets the fields that it has, a newer one zeros in those that this library does not have.
+procedure RecordCopy(const Source; OwnSize: NativeUInt; Target: Pointer; Size: NativeUInt);
 
 implementation
 
@@ -51,14 +54,10 @@ type
   /// glibc's struct mallinfo: the same words as int.
   TMallInfo = array[0..9] of LongInt;
 
-  /// struct lanemm_tier
-  TTier = record
-    BlockCount, UsedBytes, SpanBytes: NativeUInt;
-  end;
   /// struct lanemm_status; grows at its end only
   TLibraryStatus = record
     ReservedBytes, CommittedBytes, PeakBytes, CachedBytes, UsedBytes: NativeUInt;
-    Small, Medium, Large: TTier;
+    Small, Medium, Large: TTierStatus; // struct lanemm_tier
     OsCalls, Contended: NativeUInt;
   end;
 
@@ -98,12 +97,10 @@ begin
   Info := MallInfo2;
   Word := @Info;
   for Index := 0 to High(Result) do
-  begin
     if Word[Index] > High(LongInt) then
       Result[Index] := High(LongInt)
     else
       Result[Index] := Word[Index];
-  end;
 end;
 
 function MallocTrim(Pad: NativeUInt): LongInt; cdecl; [public, alias: 'malloc_trim'];
@@ -128,18 +125,13 @@ end;
 const
   NumberWidth = 16;
 
-procedure Print(const Text: ShortString);
-begin
-  OsWriteError(@Text[1], Length(Text));
-end;
-
 // Writes a line: Name and Value, right-aligned.
 procedure WriteLine(const Name: ShortString; Value: NativeUInt);
 var
   Digits: array[0..NumberWidth] of AnsiChar;
   Index: Cardinal;
 begin
-  Print(Name);
+  OsWriteError(@Name[1], Length(Name));
   FillChar(Digits, SizeOf(Digits), Ord(' '));
   Digits[NumberWidth] := #10;
   Index := NumberWidth;
@@ -203,15 +195,14 @@ end;
 
 // ---------------------------------------------------------------------------- lanemm.h
 
-procedure CopyTier(const Source: TTierStatus; out Target: TTier);
+procedure RecordCopy(const Source; OwnSize: NativeUInt; Target: Pointer; Size: NativeUInt);
 begin
-  Target.BlockCount := Source.BlockCount;
-  Target.UsedBytes := Source.UsedBytes;
-  Target.SpanBytes := Source.SpanBytes;
+  FillChar(Target^, Size, 0);
+  if OwnSize > Size then
+    OwnSize := Size;
+  Move(Source, Target^, OwnSize);
 end;
 
-// Size is the size of the record in the caller's header: an older header gets the fields that it
-// has, a newer one zeros in the fields that this library does not have.
 procedure LibraryStatusRead(Target: Pointer; Size: NativeUInt); cdecl;
   [public, alias: 'lanemm_status_read'];
 var
@@ -227,16 +218,13 @@ begin
   Answer.PeakBytes := Status.PeakBytes;
   Answer.CachedBytes := Status.CachedBytes;
   Answer.UsedBytes := Status.UsedBytes;
-  CopyTier(Status.Small, Answer.Small);
-  CopyTier(Status.Medium, Answer.Medium);
-  CopyTier(Status.Large, Answer.Large);
+  Answer.Small := Status.Small;
+  Answer.Medium := Status.Medium;
+  Answer.Large := Status.Large;
   for Kind := Low(TOsCall) to High(TOsCall) do
     Inc(Answer.OsCalls, Status.OsCalls[Kind]);
   Answer.Contended := Status.Contended;
-  FillChar(Target^, Size, 0);
-  if Size > SizeOf(Answer) then
-    Size := SizeOf(Answer);
-  Move(Answer, Target^, Size);
+  RecordCopy(Answer, SizeOf(Answer), Target, Size);
 end;
 
 function LibraryVersion: PAnsiChar; cdecl; [public, alias: 'lanemm_version'];
@@ -248,26 +236,20 @@ type
   /// struct lanemm_class; grows at its end only
   TLibraryClass = TClassState;
 
-// Size is as in LibraryStatusRead, of one record; Count is the number of records at Target.
+// Count is the number of records at Target.
 function LibraryState(Target: PByte; Count, Size: NativeUInt): NativeUInt; cdecl;
   [public, alias: 'lanemm_state'];
 var
   State: THeapState;
-  Index, Copied: NativeUInt;
+  Index: NativeInt;
 begin
   LibraryStart;
   HeapStateRead(State);
   Result := SizeClassCount;
-  Copied := Size;
-  if Copied > SizeOf(TLibraryClass) then
-    Copied := SizeOf(TLibraryClass);
   if Count > SizeClassCount then
     Count := SizeClassCount;
-  if Count = 0 then
-    Exit;
-  FillChar(Target^, Count * Size, 0);
-  for Index := 0 to Count - 1 do
-    Move(State.ByClass[Index], Target[Index * Size], Copied);
+  for Index := 0 to NativeInt(Count) - 1 do
+    RecordCopy(State.ByClass[Index], SizeOf(TLibraryClass), Target + NativeUInt(Index) * Size, Size);
 end;
 
 procedure LibraryTrim; cdecl; [public, alias: 'lanemm_trim',
