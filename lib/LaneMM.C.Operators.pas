@@ -352,24 +352,16 @@ end;
 // While no debug mode is on and the program replaces none, all are the same as free. The slow paths
 // take the size, if there is one, in rsi and the family in edx.
 
-procedure DeleteSlow; assembler; nostackframe;
-asm
-  xor esi, esi
-  mov edx, faNew
-  jmp FreeOfFamily
-end;
-
-procedure DeleteArraySlow; assembler; nostackframe;
-asm
-  xor esi, esi
-  mov edx, faNewArray
-  jmp FreeOfFamily
-end;
-
 procedure DeleteSizedSlow; assembler; nostackframe;
 asm
   mov edx, faNew
   jmp FreeOfFamily
+end;
+
+procedure DeleteSlow; assembler; nostackframe;
+asm
+  xor esi, esi
+  jmp DeleteSizedSlow
 end;
 
 procedure DeleteArraySizedSlow; assembler; nostackframe;
@@ -378,18 +370,10 @@ asm
   jmp FreeOfFamily
 end;
 
-procedure DeleteAlignedSlow; assembler; nostackframe;
+procedure DeleteArraySlow; assembler; nostackframe;
 asm
   xor esi, esi
-  mov edx, faNewAligned
-  jmp FreeOfFamily
-end;
-
-procedure DeleteArrayAlignedSlow; assembler; nostackframe;
-asm
-  xor esi, esi
-  mov edx, faNewArrayAligned
-  jmp FreeOfFamily
+  jmp DeleteArraySizedSlow
 end;
 
 procedure DeleteSizedAlignedSlow; assembler; nostackframe;
@@ -398,10 +382,22 @@ asm
   jmp FreeOfFamily
 end;
 
+procedure DeleteAlignedSlow; assembler; nostackframe;
+asm
+  xor esi, esi
+  jmp DeleteSizedAlignedSlow
+end;
+
 procedure DeleteArraySizedAlignedSlow; assembler; nostackframe;
 asm
   mov edx, faNewArrayAligned
   jmp FreeOfFamily
+end;
+
+procedure DeleteArrayAlignedSlow; assembler; nostackframe;
+asm
+  xor esi, esi
+  jmp DeleteArraySizedAlignedSlow
 end;
 
 // in: address in rdi

@@ -252,7 +252,6 @@ begin
   Part^.First := Pass.KeptLength;
   Part^.Length := Count;
   Part^.Hole := 0;
-  Part^.IsPack := False;
   if Pass.Hole > First then
     Part^.Hole := Pass.Hole - First;
   Part^.IsBare := Pass.IsBare;
