@@ -417,7 +417,6 @@ var
   Finder: THolderFinder;
   Walker: TWalker;
   Region: PRegion;
-  Index: Integer;
 begin
   Finder := THolderFinder.Create;
   Walker := TWalker.Create(Image);
@@ -426,14 +425,11 @@ begin
   Finder.Target := Image.Target;
   Finder.Pages := Image.Pages;
   Walker.VisitAll(Finder.Visit);
-  for Index := 0 to Image.Target.RegionCount - 1 do
-  begin
-    Region := Image.Target.Regions[Index];
+  for Region in Image.Target.AllRegions do
     if Region^.IsWritable and Region^.IsReadable and not IsOfHeap(Image, Region)
       and (Region^.Limit - Region^.First <= MostRegion)
       and not Region^.Path.StartsWith('/dev/') then
       Finder.SearchRegion(Region);
-  end;
   Result := Finder.Holders;
   Walker.Free;
   Finder.Free;
@@ -443,18 +439,14 @@ function FindVariables(Target: TTarget; Address, Size: UInt64): THolders;
 var
   Finder: THolderFinder;
   Region: PRegion;
-  Index: Integer;
 begin
   Finder := THolderFinder.Create;
   Finder.First := Address;
   Finder.Size := Size;
   Finder.Target := Target;
-  for Index := 0 to Target.RegionCount - 1 do
-  begin
-    Region := Target.Regions[Index];
+  for Region in Target.AllRegions do
     if Region^.IsWritable and Region^.IsReadable and (Region^.Module <> '') then
       Finder.SearchRegion(Region);
-  end;
   Result := Finder.Holders;
   Finder.Free;
 end;

@@ -157,17 +157,13 @@ const
 var
   Table: TClassTable;
   Region: PRegion;
-  Index: Integer;
 begin
   FillTable(Table);
   Result := nil;
-  for Index := 0 to Target.RegionCount - 1 do
-  begin
-    Region := Target.Regions[Index];
+  for Region in Target.AllRegions do
     if Region^.IsWritable and Region^.IsReadable and (Region^.Module <> '')
       and (Region^.Limit - Region^.First <= Most) then
       SearchRegion(Target, Region^, Table, Result);
-  end;
 end;
 
 // Raises ETool for a program with another size of pointers, as the head of its file in the memory
@@ -177,13 +173,10 @@ const
   BitsPerUnit = 32;
   OwnBits = SizeOf(Pointer) * 8;
 var
-  Index: Integer;
   Region: PRegion;
   Head: TElfHead;
 begin
-  for Index := 0 to Target.RegionCount - 1 do
-  begin
-    Region := Target.Regions[Index];
+  for Region in Target.AllRegions do
     if (Region^.Path <> '') and (Region^.Path = Target.ProgramPath)
       and (Region^.FileOffset = 0)
       and Target.ReadAll(Region^.First, @Head, SizeOf(Head)) and (Head.Magic = ElfMagic)
@@ -191,7 +184,6 @@ begin
       raise ETool.Create(ecOtherVersion, '%s is a program of %d bits, and this lanemm reads the'
         + ' memory of those of %d; `ps`, `do`, and all reports but leaks and threads ask the process',
         [Target.Name, Head.Bits * BitsPerUnit, OwnBits]);
-  end;
 end;
 
 function FindEngines(Target: TTarget): TArray<UInt64>;

@@ -179,17 +179,13 @@ function ProgramRanges(Image: THeapImage; const Registers: TArray<TRegisters>; O
 var
   Own: TRanges;
   Region: PRegion;
-  Index: Integer;
 begin
   Result := nil;
   Own := OwnRanges(Image);
-  for Index := 0 to Image.Target.RegionCount - 1 do
-  begin
-    Region := Image.Target.Regions[Index];
+  for Region in Image.Target.AllRegions do
     if IsOfProgram(Region) and ((Region^.Module <> '') = OfModules) then
       AddOutside(Result, Own, FirstInUse(Image.Target, Region, Registers),
         Image.Target.ReadableLimit(Region));
-  end;
 end;
 
 end.

@@ -85,15 +85,11 @@ end;
 
 procedure TFinder.SearchAll;
 var
-  Index: Integer;
   Region: PRegion;
 begin
-  for Index := 0 to Image.Target.RegionCount - 1 do
-  begin
-    Region := Image.Target.Regions[Index];
+  for Region in Image.Target.AllRegions do
     if Region^.IsWritable and Region^.IsReadable and (Region^.Path = '') then
       SearchRegion(Region);
-  end;
 end;
 
 procedure FindNumbers(Image: THeapImage);

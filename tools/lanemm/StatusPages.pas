@@ -87,13 +87,13 @@ end;
 
 function PageEngines(Target: TTarget): TArray<UInt64>;
 var
-  Index: Integer;
+  Region: PRegion;
   Page: TStatusPage;
 begin
   Result := nil;
-  for Index := 0 to Target.RegionCount - 1 do
-    if Target.Regions[Index]^.Path.StartsWith(PageMapping)
-      and Target.ReadAll(Target.Regions[Index]^.First, @Page, SizeOf(Page)) and IsPage(Page) then
+  for Region in Target.AllRegions do
+    if Region^.Path.StartsWith(PageMapping)
+      and Target.ReadAll(Region^.First, @Page, SizeOf(Page)) and IsPage(Page) then
     begin
       CheckRecords(Page, Target.Name);
       Insert(Page.Head.Engine, Result, Length(Result));

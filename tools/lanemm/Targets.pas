@@ -75,7 +75,9 @@ type
     function FindRegion(Address: UInt64): PRegion;
     /// Returns the number of regions.
     function RegionCount: Integer;
-    /// The regions, in the order of address.
+    /// Returns them all, in the order of address; until the regions are read anew.
+    function AllRegions: TArray<PRegion>;
+    /// The same, each by its number.
     property Regions[Index: Integer]: PRegion read GetRegion;
   end;
 
@@ -344,6 +346,16 @@ end;
 function TTarget.RegionCount: Integer;
 begin
   Result := Length(List);
+end;
+
+function TTarget.AllRegions: TArray<PRegion>;
+var
+  Index: Integer;
+begin
+  Result := nil;
+  SetLength(Result, Length(List));
+  for Index := 0 to High(List) do
+    Result[Index] := @List[Index];
 end;
 
 procedure TTarget.AddRegion(const Region: TRegion);

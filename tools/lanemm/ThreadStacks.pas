@@ -70,15 +70,15 @@ const
 
 constructor TThreadStacks.Create(Source: TTarget);
 var
+  Region: PRegion;
   Index: Integer;
   Size: UInt64;
 begin
   inherited Create;
   Target := Source;
-  for Index := 0 to Target.RegionCount - 1 do
-    if Target.Regions[Index]^.IsCode and ((Target.Regions[Index]^.Module <> '')
-      or (Target.Regions[Index]^.Path = VirtualModule)) then
-      AddModule(Target.Regions[Index]);
+  for Region in Target.AllRegions do
+    if Region^.IsCode and ((Region^.Module <> '') or (Region^.Path = VirtualModule)) then
+      AddModule(Region);
   Size := Margin;
   for Index := 0 to High(Modules) do
     Inc(Size, Modules[Index].Limit - Modules[Index].First + Margin);
