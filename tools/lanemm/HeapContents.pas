@@ -157,24 +157,16 @@ end;
 type
   TGrouper = class
     Image: THeapImage;
-    Groups: TDictionary<string, TContentsGroup>;
+    Groups: TContentsGroups;
+    Numbers: TDictionary<string, Integer>;
     procedure Visit(const Block: TBlockFound);
   end;
 
 procedure TGrouper.Visit(const Block: TBlockFound);
-var
-  Group: TContentsGroup;
-  Name: string;
 begin
-  if Block.IsFree then
-    Exit;
-  Name := InRegion(ContentsName(Block), RegionNameOf(Image, Block));
-  if not Groups.TryGetValue(Name, Group) then
-    Group := Default(TContentsGroup);
-  Group.Name := Name;
-  Inc(Group.Blocks);
-  Inc(Group.Bytes, Block.Size);
-  Groups.AddOrSetValue(Name, Group);
+  if not Block.IsFree then
+    AddContents(Groups, Numbers, InRegion(ContentsName(Block), RegionNameOf(Image, Block)), 1,
+      Block.Size);
 end;
 
 // Most bytes first; the same number by name.
@@ -194,7 +186,7 @@ begin
   begin
     Index := Length(Groups);
     Numbers.Add(Name, Index);
-    Insert(Default(TContentsGroup), Groups, Index);
+    SetLength(Groups, Index + 1);
     Groups[Index].Name := Name;
   end;
   Inc(Groups[Index].Blocks, Blocks);
@@ -209,19 +201,16 @@ end;
 function GroupContents(Image: THeapImage): TContentsGroups;
 var
   Grouper: TGrouper;
-  Walker: TWalker;
 begin
   Grouper := TGrouper.Create;
   Grouper.Image := Image;
-  Walker := TWalker.Create(Image);
-  Grouper.Groups := TDictionary<string, TContentsGroup>.Create;
+  Grouper.Numbers := TDictionary<string, Integer>.Create;
   try
-    Walker.VisitAll(Grouper.Visit);
-    Result := Grouper.Groups.Values.ToArray;
+    VisitBlocks(Image, Grouper.Visit);
+    Result := Grouper.Groups;
     SortContents(Result);
   finally
-    Grouper.Groups.Free;
-    Walker.Free;
+    Grouper.Numbers.Free;
     Grouper.Free;
   end;
 end;
@@ -415,23 +404,20 @@ const
   MostRegion = UInt64(1) shl 30; // longer ones are no variables and no stacks
 var
   Finder: THolderFinder;
-  Walker: TWalker;
   Region: PRegion;
 begin
   Finder := THolderFinder.Create;
-  Walker := TWalker.Create(Image);
   Finder.First := Address;
   Finder.Size := Size;
   Finder.Target := Image.Target;
   Finder.Pages := Image.Pages;
-  Walker.VisitAll(Finder.Visit);
+  VisitBlocks(Image, Finder.Visit);
   for Region in Image.Target.AllRegions do
     if Region^.IsWritable and Region^.IsReadable and not IsOfHeap(Image, Region)
       and (Region^.Limit - Region^.First <= MostRegion)
       and not Region^.Path.StartsWith('/dev/') then
       Finder.SearchRegion(Region);
   Result := Finder.Holders;
-  Walker.Free;
   Finder.Free;
 end;
 

@@ -106,22 +106,19 @@ end;
 procedure AddHeldPlaces(Image: THeapImage; var Leaks: TLeaks);
 var
   Collector: TCollector;
-  Walker: TWalker;
   Numbers: TDictionary<string, Integer>;
   Place: TLeakPlace;
 begin
   Collector := TCollector.Create(Image, Leaks);
-  Walker := TWalker.Create(Image);
   Numbers := TDictionary<string, Integer>.Create;
   try
-    Walker.VisitAll(Collector.Add);
+    VisitBlocks(Image, Collector.Add);
     Collector.Places.Resolve;
     for Place in Collector.Found do
       AddLeakPlace(Leaks, Numbers, Collector.Places, Place.Group, Place.Blocks, Place.Bytes);
     RankLeaks(Leaks);
   finally
     Numbers.Free;
-    Walker.Free;
     Collector.Free;
   end;
 end;

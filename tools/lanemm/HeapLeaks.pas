@@ -316,7 +316,6 @@ procedure TLook.FillGroups;
 const
   NoGroup = High(Cardinal);
 var
-  Walker: TWalker;
   Index: Integer;
 begin
   SetLength(Stacks, Count);
@@ -325,12 +324,10 @@ begin
     Stacks[Index] := -1;
     Nodes[Index].Group := NoGroup;
   end;
-  Walker := TWalker.Create(Image);
   Places := TPlaces.Create(Image);
-  Walker.VisitAll(FindStack);
+  VisitBlocks(Image, FindStack);
   Places.Resolve;
-  Walker.VisitAll(AddToGroup);
-  Walker.Free;
+  VisitBlocks(Image, AddToGroup);
   for Index := 0 to Count - 1 do
     if Nodes[Index].Group = NoGroup then
       Nodes[Index].State := nsFreed;

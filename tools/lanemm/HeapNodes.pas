@@ -59,14 +59,10 @@ begin
 end;
 
 constructor THeapNodes.Create(Heap: THeapImage);
-var
-  Walker: TWalker;
 begin
   inherited Create;
   Image := Heap;
-  Walker := TWalker.Create(Image);
-  Walker.VisitAll(AddBlock);
-  Walker.Free;
+  VisitBlocks(Image, AddBlock);
   SetLength(Nodes, Count);
   TArrayHelper<TNode>.Sort(Nodes, TComparer<TNode>.Construct(ByAddress));
   Snapshot.Read := ReadTarget;

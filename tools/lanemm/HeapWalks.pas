@@ -38,8 +38,6 @@ type
   public
     constructor Create(Heap: THeapImage);
     destructor Destroy; override;
-    /// Calls Visit for all blocks, by arena and address.
-    procedure VisitAll(Visit: TBlockVisit);
     /// Calls Visit for the blocks of a run; for none of a free one.
     procedure VisitRun(Run: PRun; Visit: TBlockVisit);
     /// Returns the bookkeeping records of a span of debug blocks.
@@ -52,6 +50,9 @@ type
 const
   /// Bytes of a large block that are read at most.
   MostRead = 1 shl 28;
+
+/// Calls Visit for all blocks, by arena and address.
+procedure VisitBlocks(Heap: THeapImage; Visit: TBlockVisit);
 
 implementation
 
@@ -77,12 +78,18 @@ begin
   MappedSize := 0;
 end;
 
-procedure TWalker.VisitAll(Visit: TBlockVisit);
+procedure VisitBlocks(Heap: THeapImage; Visit: TBlockVisit);
 var
+  Walker: TWalker;
   Index: Integer;
 begin
-  for Index := 0 to High(Image.Runs) do
-    VisitRun(@Image.Runs[Index], Visit);
+  Walker := TWalker.Create(Heap);
+  try
+    for Index := 0 to High(Heap.Runs) do
+      Walker.VisitRun(@Heap.Runs[Index], Visit);
+  finally
+    Walker.Free;
+  end;
 end;
 
 procedure TWalker.VisitRun(Run: PRun; Visit: TBlockVisit);
