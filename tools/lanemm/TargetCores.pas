@@ -65,10 +65,8 @@ type
   public
     /// The signal that ended the process; 0: unknown, or a picture of a running one.
     Signal: Integer;
-    /// The numbers of its threads; the first is the one that got the signal.
+    /// The numbers of its threads, in the order of Registers; the first is the one that got the signal.
     ThreadNumbers: TArray<Cardinal>;
-    /// Their registers.
-    ThreadRegisters: TArray<TRegisters>;
     /// Bytes that its head promises and the file does not have: it was cut off.
     MissingBytes: UInt64;
     /// ProgramFile takes the place of the path that the core file names; empty: it does not. Raises
@@ -78,7 +76,6 @@ type
     function Read(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt; override;
     function Name: string; override;
     function Threads: TArray<Cardinal>; override;
-    function Registers: TArray<TRegisters>; override;
     procedure Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt; const What: string);
       override;
     procedure CheckWhole; override;
@@ -136,11 +133,6 @@ end;
 function TCoreTarget.Threads: TArray<Cardinal>;
 begin
   Result := ThreadNumbers;
-end;
-
-function TCoreTarget.Registers: TArray<TRegisters>;
-begin
-  Result := ThreadRegisters;
 end;
 
 procedure TCoreTarget.Need(Address: UInt64; Buffer: Pointer; Size: NativeUInt;
@@ -270,7 +262,7 @@ begin
     Signal := PWord(Data + SignalOffset)^;
   Insert(PCardinal(Data + ThreadOffset)^, ThreadNumbers, Length(ThreadNumbers));
   Move(Data[RegistersOffset], Found, SizeOf(Found));
-  Insert(Found, ThreadRegisters, Length(ThreadRegisters));
+  Insert(Found, Registers, Length(Registers));
 end;
 
 // The mapped files: their number, the size of a page; first, limit, and offset in pages of each;

@@ -43,6 +43,8 @@ type
     ProcessId: Integer;
     /// The path of its program; empty: unknown.
     ProgramPath: string;
+    /// The registers of all threads; nil: unknown.
+    Registers: TArray<TRegisters>;
     /// Copies at most Size bytes from Address on; returns the number of bytes up to the first that
     /// cannot be read.
     function Read(Address: UInt64; Buffer: Pointer; Size: NativeUInt): NativeUInt; virtual;
@@ -53,8 +55,6 @@ type
     function Threads: TArray<Cardinal>; virtual;
     /// Returns that of the main thread; 0: unknown.
     function MainThread: Cardinal; virtual;
-    /// Returns the registers of all threads; nil: unknown.
-    function Registers: TArray<TRegisters>; virtual;
     /// Reads the regions anew; for a target that changes.
     procedure RefreshRegions; virtual;
     /// Returns the name of a thread; empty if it is unknown or has ended.
@@ -434,11 +434,6 @@ end;
 function TTarget.MainThread: Cardinal;
 begin
   Result := ProcessId;
-end;
-
-function TTarget.Registers: TArray<TRegisters>;
-begin
-  Result := nil;
 end;
 
 procedure TTarget.RefreshRegions;
