@@ -20,9 +20,9 @@ const
     + 'src/LaneMM.Constants.inc has to hold.';
   // The interfaces of other managers, in their names and their style.
   ForeignRoom = 'compat';
-  // It may name what is gone.
   // Its strings are no words.
   PackedUnit = 'LaneMM.PageParts';
+  // It may name what is gone.
   History = 'CHANGELOG.md';
   // What the linter's own tests check: wrong on purpose.
   LintCases = '^tools/lint-tests/';
@@ -150,28 +150,22 @@ begin
   Report.Free;
 end;
 
-procedure ShowUnits(Project: TProject);
-var
-  Report: TReport;
-  Graph: TUnitGraph;
-begin
-  Report := TReport.Create;
-  Graph := TUnitGraph.Create(Project, Report);
-  PrintUnits(Project, Graph);
-  Graph.Free;
-  Report.Free;
-end;
-
 procedure Show(const Root: string; Files: TStrings);
 var
   Project: TProject;
+  Report: TReport;
+  Graph: TUnitGraph;
 begin
   RemoveCases(Files);
   Project := TProject.Create(Root, Files);
+  Report := TReport.Create;
+  Graph := TUnitGraph.Create(Project, Report);
   if ParamStr(1) = '--units' then
-    ShowUnits(Project)
+    PrintUnits(Project, Graph)
   else
     Write(ConstantsText(Project));
+  Graph.Free;
+  Report.Free;
   Project.Free;
 end;
 

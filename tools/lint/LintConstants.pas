@@ -16,7 +16,7 @@ procedure CheckConstants(const Root: string; Project: TProject; Report: TReport)
 implementation
 
 uses
-  SysUtils, Classes, LintPatterns, LintSource;
+  SysUtils, Classes, LintPatterns, LintSource, LintText;
 
 const
   DoorName = 'LaneMM';
@@ -105,18 +105,11 @@ end;
 
 procedure CheckConstants(const Root: string; Project: TProject; Report: TReport);
 var
-  Lines: TStringList;
   Text: string;
 begin
   Text := ConstantsText(Project);
-  if Text = '' then
-    Exit;
-  Lines := TStringList.Create;
-  if FileExists(Root + FileName) then
-    Lines.LoadFromFile(Root + FileName);
-  if Lines.Text <> Text then
+  if (Text <> '') and (not FileExists(Root + FileName) or (ReadFile(Root + FileName) <> Text)) then
     Report.Add(ruConstants, FileName, 1, 'not what the enumerations say: `make constants`');
-  Lines.Free;
 end;
 
 end.

@@ -39,7 +39,7 @@ type
 implementation
 
 uses
-  SysUtils, StrUtils, RegExpr, LintPatterns;
+  SysUtils, StrUtils, RegExpr, LintPatterns, LintText;
 
 const
   // Programs in other languages: their words are names too.
@@ -71,28 +71,22 @@ procedure TNameChecker.AddKnown(const Root: string; Files: TStrings);
 var
   Source: TSource;
   FileName: string;
-  Lines: TStringList;
 begin
   for Source in Project.Sources do
     Known.AddAll(Source.Words);
-  Lines := TStringList.Create;
   for FileName in Files do
   begin
     FileNames.Add(ExtractFileName(FileName));
     Known.AddText(FileName);
     if EndsStr('.cases', FileName) then // see tests/Test.Cases.pas
       Known.AddText('T' + ChangeFileExt(ExtractFileName(FileName), '') + 'Tests');
-    if not Matches(CodeFiles, FileName) then
-      Continue;
-    Lines.LoadFromFile(Root + FileName);
-    Known.AddText(Lines.Text);
+    if Matches(CodeFiles, FileName) then
+      Known.AddText(ReadFile(Root + FileName));
   end;
-  Lines.Free;
 end;
 
 procedure TNameChecker.AddAllowed(const Path: string);
 var
-  Lines: TStringList;
   Line: string;
 begin
   if not FileExists(Path) then
@@ -100,11 +94,8 @@ begin
     Report.Add(ruNames, NamesFile, 1, 'missing: it lists names from outside the repository');
     Exit;
   end;
-  Lines := TStringList.Create;
-  Lines.LoadFromFile(Path);
-  for Line in Lines do
+  for Line in ReadFile(Path).Split([#10]) do
     Known.AddText(Copy2Symb(Line, '#'));
-  Lines.Free;
 end;
 
 function TNameChecker.IsUnit(const Name: string): Boolean;
@@ -222,14 +213,12 @@ end;
 
 procedure TNameChecker.CheckMarkdown(const Path, FileName: string);
 var
-  Lines: TStringList;
+  Lines: TStringArray;
   Line: Integer;
 begin
-  Lines := TStringList.Create;
-  Lines.LoadFromFile(Path);
-  for Line := 1 to Lines.Count do
+  Lines := ReadFile(Path).Split([#10]);
+  for Line := 1 to Length(Lines) do
     CheckMarkdownLine(FileName, Line, Lines[Line - 1]);
-  Lines.Free;
 end;
 
 end.

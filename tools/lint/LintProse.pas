@@ -37,7 +37,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, LintPatterns;
+  SysUtils, LintPatterns, LintText;
 
 constructor TProse.Create(const NameInMessages: string; ParagraphCall: TParagraphCall);
 begin
@@ -106,15 +106,13 @@ end;
 
 procedure TProse.AddFile(const Path: string);
 var
-  Content: TStringList;
+  Content: TStringArray;
   Line: Integer;
 begin
-  Content := TStringList.Create;
-  Content.LoadFromFile(Path);
-  for Line := 1 to Content.Count do
+  Content := ReadFile(Path).Split([#10]);
+  for Line := 1 to Length(Content) do
     Add(Line, Content[Line - 1]);
   Flush;
-  Content.Free;
 end;
 
 end.

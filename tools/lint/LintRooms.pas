@@ -51,7 +51,7 @@ procedure CheckClosure(Project: TProject; Graph: TUnitGraph; Report: TReport);
 implementation
 
 uses
-  Classes, SysUtils, StrUtils, LintPatterns;
+  SysUtils, StrUtils, LintPatterns, LintText;
 
 const
   DoorFiles: array[0..1] of string = ('src/LaneMM.pas', 'src/LaneMMLean.pas');
@@ -128,20 +128,17 @@ const
     'src/README.md');
   Forms: array[0..2] of string = ('../src/%s[;"]', 'L\\%s[;"]', '\*\*%s\*\*');
 var
-  Lines: TStringList;
+  Text, Room: string;
   Index: Integer;
-  Room: string;
 begin
-  Lines := TStringList.Create;
   for Index := 0 to High(Files) do
     if FileExists(Root + Files[Index]) then
     begin
-      Lines.LoadFromFile(Root + Files[Index]);
+      Text := ReadFile(Root + Files[Index]);
       for Room in Rooms do
-        if not AnsiMatchStr(Room, OwnPlaces) and not Matches(Format(Forms[Index], [Room]), Lines.Text) then
+        if not AnsiMatchStr(Room, OwnPlaces) and not Matches(Format(Forms[Index], [Room]), Text) then
           Report.Add(ruRooms, Files[Index], 1, 'does not name the room ' + Room);
     end;
-  Lines.Free;
 end;
 
 procedure CheckClosure(Project: TProject; Graph: TUnitGraph; Report: TReport);

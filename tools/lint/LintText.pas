@@ -8,6 +8,8 @@ interface
 uses
   LintReport;
 
+/// Returns the contents of a file.
+function ReadFile(const Path: string): string;
 /// Checks blanks, tabs, line ends and machine paths of the file at Path, which messages call
 /// FileName. Of a file that is not text, only whether it was built.
 procedure CheckText(const Path, FileName: string; Report: TReport);

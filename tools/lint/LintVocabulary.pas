@@ -34,14 +34,14 @@ type
 implementation
 
 uses
-  SysUtils, Classes;
+  SysUtils, LintText;
 
 const
   Arrow = ' => ';
 
 constructor TVocabulary.Create(const Root: string; Findings: TReport);
 var
-  Lines: TStringList;
+  Lines: TStringArray;
   Line: Integer;
 begin
   inherited Create;
@@ -53,12 +53,10 @@ begin
     Report.Add(ruVocabulary, WordsFile, 1, 'missing: it lists words that are not used');
     Exit;
   end;
-  Lines := TStringList.Create;
-  Lines.LoadFromFile(Root + WordsFile);
-  for Line := 1 to Lines.Count do
+  Lines := ReadFile(Root + WordsFile).Split([#10]);
+  for Line := 1 to Length(Lines) do
     if (Trim(Lines[Line - 1]) <> '') and (Lines[Line - 1][1] <> '#') then
       AddEntry(Line, Lines[Line - 1]);
-  Lines.Free;
 end;
 
 destructor TVocabulary.Destroy;
