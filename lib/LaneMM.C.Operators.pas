@@ -114,9 +114,12 @@ end;
 
 // The slow halves of the operators have frame pointers, for LaneMM.C.Frames.
 
-function NewWatched(Size: NativeUInt; Family: TFamily): Pointer;
+function NewWatched(Size, Alignment: NativeUInt; Family: TFamily; Form: TForm): Pointer;
 begin
-  Result := FamilySet(MallocSlow(Size), Family);
+  if Form < foAligned then
+    Result := FamilySet(MallocSlow(Size), Family)
+  else
+    Result := FamilySet(MemAlign(Alignment, Size), Family);
 end;
 
 // Calls the C++ library's operator, and makes its block one of this family.
@@ -135,33 +138,44 @@ asm
   jmp FamilySet
 end;
 
-// in: size in rdi, TFamily in esi
+// in: TForm in eax, TFamily in ecx, the operator's arguments in rdi, rsi, rdx; out: rax
 procedure NewOfFamily; assembler; nostackframe;
 asm
   push rbp
   mov rbp, rsp
   push rdi
   push rsi
+  push rdx
+  push rcx
+  push rax
+  push rax // keeps the stack aligned
+  mov edx, ecx
+  mov ecx, eax
   call NewWatched
+  mov r8, rax
+  pop rax
+  pop rax
   pop rcx
+  pop rdx
+  pop rsi
   pop rdi
   pop rbp
-  test rax, rax
-  jnz @Done
-  mov eax, foPlain
-  jmp FailedOfFamily
-@Done:
+  test r8, r8
+  jz FailedOfFamily
+  mov rax, r8
 end;
 
 procedure NewSlow; assembler; nostackframe;
 asm
-  mov esi, faNew
+  mov eax, foPlain
+  mov ecx, faNew
   jmp NewOfFamily
 end;
 
 procedure NewArraySlow; assembler; nostackframe;
 asm
-  mov esi, faNewArray
+  mov eax, foPlain
+  mov ecx, faNewArray
   jmp NewOfFamily
 end;
 
@@ -186,39 +200,18 @@ asm
   jz PlainFailed
 end;
 
-// in: size in rdi, nothrow in rsi, TFamily in edx
-procedure NewNoThrowOfFamily; assembler; nostackframe;
-asm
-  push rbp
-  mov rbp, rsp
-  push rdi
-  push rsi
-  push rdx
-  push rdx // keeps the stack aligned
-  mov esi, edx
-  call NewWatched
-  pop rcx
-  pop rcx
-  pop rsi
-  pop rdi
-  pop rbp
-  test rax, rax
-  jnz @Done
-  mov eax, foNoThrow
-  jmp FailedOfFamily
-@Done:
-end;
-
 procedure NewNoThrowSlow; assembler; nostackframe;
 asm
-  mov edx, faNew
-  jmp NewNoThrowOfFamily
+  mov eax, foNoThrow
+  mov ecx, faNew
+  jmp NewOfFamily
 end;
 
 procedure NewArrayNoThrowSlow; assembler; nostackframe;
 asm
-  mov edx, faNewArray
-  jmp NewNoThrowOfFamily
+  mov eax, foNoThrow
+  mov ecx, faNewArray
+  jmp NewOfFamily
 end;
 
 // in: size in rdi, nothrow in rsi; out: rax
@@ -244,47 +237,20 @@ asm
   jz NoThrowFailed
 end;
 
-function AlignedNew(Size, Alignment: NativeUInt; Family: TFamily): Pointer;
-begin
-  Result := MemAlign(Alignment, Size);
-  if not Process.IsDirect then
-    FamilySet(Result, Family);
-end;
-
-// in: size in rdi, alignment in rsi, TFamily in edx
-procedure NewAlignedOfFamily; assembler; nostackframe;
-asm
-  push rbp
-  mov rbp, rsp
-  push rdi
-  push rsi
-  push rdx
-  push rdx // keeps the stack aligned
-  call AlignedNew
-  pop rcx
-  pop rcx
-  pop rsi
-  pop rdi
-  pop rbp
-  test rax, rax
-  jnz @Done
-  mov eax, foAligned
-  jmp FailedOfFamily
-@Done:
-end;
-
 // in: size in rdi, alignment in rsi; out: rax
 function NewAligned(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
   [public, alias: '_ZnwmSt11align_val_t', alias: 'tc_new_aligned'];
 asm
-  mov edx, faNewAligned
-  jmp NewAlignedOfFamily
+  mov eax, foAligned
+  mov ecx, faNewAligned
+  jmp NewOfFamily
 end;
 
 procedure NewArrayAlignedSlow; assembler; nostackframe;
 asm
-  mov edx, faNewArrayAligned
-  jmp NewAlignedOfFamily
+  mov eax, foAligned
+  mov ecx, faNewArrayAligned
+  jmp NewOfFamily
 end;
 
 function NewArrayAligned(Size, Alignment: NativeUInt): Pointer; assembler; nostackframe;
@@ -295,39 +261,18 @@ asm
   jmp NewArrayAlignedSlow
 end;
 
-// in: size in rdi, alignment in rsi, nothrow in rdx, TFamily in ecx
-procedure NewAlignedNoThrowOfFamily; assembler; nostackframe;
-asm
-  push rbp
-  mov rbp, rsp
-  push rdi
-  push rsi
-  push rdx
-  push rcx
-  mov edx, ecx
-  call AlignedNew
-  pop rcx
-  pop rdx
-  pop rsi
-  pop rdi
-  pop rbp
-  test rax, rax
-  jnz @Done
-  mov eax, foAlignedNoThrow
-  jmp FailedOfFamily
-@Done:
-end;
-
 procedure NewAlignedNoThrowSlow; assembler; nostackframe;
 asm
+  mov eax, foAlignedNoThrow
   mov ecx, faNewAligned
-  jmp NewAlignedNoThrowOfFamily
+  jmp NewOfFamily
 end;
 
 procedure NewArrayAlignedNoThrowSlow; assembler; nostackframe;
 asm
+  mov eax, foAlignedNoThrow
   mov ecx, faNewArrayAligned
-  jmp NewAlignedNoThrowOfFamily
+  jmp NewOfFamily
 end;
 
 // in: size in rdi, alignment in rsi, nothrow in rdx; out: rax
