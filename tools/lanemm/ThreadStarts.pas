@@ -25,7 +25,7 @@ function StartThreadIn(ProcessId: Integer; const Head: TPageHead): TThreadStart;
 implementation
 
 uses
-  BaseUnix, Unix, Targets, ProcessPauses;
+  BaseUnix, Unix, Targets, ProcessPauses, SystemCalls;
 
 {$ifdef CPUX86_64}
 const
@@ -38,9 +38,7 @@ const
   SetMask = $420B;
   MarksCalls = 1;
   CallStop = SIGTRAP or $80;
-  // Places of registers.
-  R10 = 7; R9 = 8; R8 = 9; Rax = 10; Rdx = 12; Rsi = 13; Rdi = 14; CallNumber = 15; Rip = 16;
-  Segment = 17;
+  Segment = 17; // its place among the registers
   Code64 = $33;
   PageSize = 4096;
 
@@ -69,7 +67,7 @@ const
 begin
   Registers[Rax] := Number;
   Registers[CallNumber] := UInt64(-1); // its own call is not restarted now
-  Registers[Rip] := Stopped.CallAt;
+  Registers[Pc] := Stopped.CallAt;
   Result := -1;
   if MoveRegisters(SetRegisters, Stopped.Id, Registers) and Trace(GoOnToCall, Stopped.Id, 0, 0)
     and AwaitStop(Stopped.Id, CallStop, PatienceMs) and Trace(GoOnToCall, Stopped.Id, 0, 0)

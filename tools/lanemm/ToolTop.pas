@@ -154,9 +154,8 @@ begin
   Result := 0;
   // New heaps come first in the list: the distance to its end stays.
   Other := Length(Numbers.Threads) - Index;
-  if Other >= 0 then
-    if Other < Length(Numbers.Threads) then
-      Result := Numbers.Threads[Other].Bytes;
+  if (Other >= 0) and (Other < Length(Numbers.Threads)) then
+    Result := Numbers.Threads[Other].Bytes;
 end;
 
 procedure TTop.AddThread(var Rows: TTopRows; const Name: string; const Thread: TThreadNumbers;

@@ -25,7 +25,6 @@ type
   TTask = class
   private
     Child: TProcess;
-    procedure Drain;
   public
     Output, Errors: string;
     Most: Integer;        // bytes of each that are kept
@@ -35,8 +34,6 @@ type
     /// Reads what was printed. Returns False when the program has ended.
     function Poll: Boolean;
     procedure Stop;
-    function ExitCode: Integer;
-    function ProcessId: Integer;
     property Process: TProcess read Child;
   end;
 
@@ -114,17 +111,12 @@ begin
   until (Size <= 0) or (Left <= 0);
 end;
 
-procedure TTask.Drain;
-begin
-  ReadSome(Child.Output, Output, Most);
-  if Child.Stderr <> nil then
-    ReadSome(Child.Stderr, Errors, Most);
-end;
-
 function TTask.Poll: Boolean;
 begin
   Result := Child.Running; // before the last bytes are read
-  Drain;
+  ReadSome(Child.Output, Output, Most);
+  if Child.Stderr <> nil then
+    ReadSome(Child.Stderr, Errors, Most);
 end;
 
 procedure TTask.Stop;
@@ -134,16 +126,6 @@ begin
   {$else}
   Child.Terminate(1);
   {$endif}
-end;
-
-function TTask.ExitCode: Integer;
-begin
-  Result := Child.ExitCode;
-end;
-
-function TTask.ProcessId: Integer;
-begin
-  Result := Child.ProcessID;
 end;
 
 // ---------------------------------------------------------------------------- what runs

@@ -432,7 +432,8 @@ var
   Printed: string;
 begin
   NewReport := TReport.Create;
-  Status.SimpleText := Format(rsEnded, [ExtractFileName(Task.Process.Executable), Task.ExitCode]);
+  Status.SimpleText := Format(rsEnded, [ExtractFileName(Task.Process.Executable),
+    Task.Process.ExitCode]);
   Lines := TStringList.Create;
   Lines.Text := Task.Output;
   for Printed in Lines do
@@ -499,7 +500,7 @@ begin
   begin
     if Task = nil then
       Exit;
-    Id := Task.ProcessId;
+    Id := Task.Process.ProcessID;
   end;
   if Id <> LiveId then
     FreeAndNil(LiveStart);
