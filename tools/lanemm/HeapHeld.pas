@@ -1,4 +1,4 @@
-/// What holds the memory of a target in the form of leaks, for their JSON and their page.
+/// Where the blocks of a target were allocated, in the tree of what holds them.
 unit HeapHeld;
 
 {$mode delphi}{$H+}
@@ -6,17 +6,15 @@ unit HeapHeld;
 interface
 
 uses
-  HeapImages, HeapLeaks, HeapWhys;
+  HeapImages, HeapLeaks;
 
-/// Returns a tree of what holds memory as leaks: each text is a group, each row a chain. Without places.
-function HeldAsLeaks(const Rows: THoldings): TLeaks;
-/// Adds the places of the blocks, as far as the target knows them.
+/// Adds the places of the blocks to TWhys.Holdings, as far as the target knows them.
 procedure AddHeldPlaces(Image: THeapImage; var Leaks: TLeaks);
 
 implementation
 
 uses
-  Generics.Collections, HeapWalks, HeapPlaces;
+  Generics.Collections, HeapWalks, HeapPlaces, HeapWhys;
 
 type
   // Places while they are collected: of each block with a known backtrace its group and that.
@@ -30,42 +28,6 @@ type
     constructor Create(Image: THeapImage; const Leaks: TLeaks);
     destructor Destroy; override;
   end;
-
-function HeldAsLeaks(const Rows: THoldings): TLeaks;
-var
-  Numbers: TDictionary<string, Integer>; // of groups
-  Index, Number: Integer;
-  Group: ^TLeakGroup;
-begin
-  Result := Default(TLeaks);
-  SetLength(Result.Chains, Length(Rows));
-  SetLength(Result.Groups, Length(Rows));
-  Numbers := TDictionary<string, Integer>.Create;
-  for Index := 0 to High(Rows) do
-  begin
-    if not Numbers.TryGetValue(Rows[Index].Text, Number) then
-    begin
-      Number := Numbers.Count;
-      Numbers.Add(Rows[Index].Text, Number);
-    end;
-    Group := @Result.Groups[Number];
-    Group^.Name := Rows[Index].Text;
-    Inc(Group^.Blocks, Rows[Index].OwnBlocks);
-    Inc(Group^.Bytes, Rows[Index].OwnBytes);
-    Inc(Group^.Retained, Rows[Index].Bytes); // no way has a text twice
-    Inc(Result.Blocks, Rows[Index].OwnBlocks);
-    Inc(Result.Bytes, Rows[Index].OwnBytes);
-    Result.Chains[Index].Parent := Rows[Index].Above;
-    Result.Chains[Index].Group := Number;
-    Result.Chains[Index].Blocks := Rows[Index].OwnBlocks;
-    Result.Chains[Index].Bytes := Rows[Index].OwnBytes;
-    Result.Chains[Index].Retained := Rows[Index].Bytes;
-  end;
-  SetLength(Result.Groups, Numbers.Count);
-  Numbers.Free;
-  Result.InUse := Result.Blocks;
-  RankLeaks(Result);
-end;
 
 constructor TCollector.Create(Image: THeapImage; const Leaks: TLeaks);
 var

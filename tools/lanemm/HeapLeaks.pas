@@ -42,6 +42,7 @@ type
     IsCycle: Boolean;      //< its first block lies in a cycle: others of it point to that
     Blocks, Bytes: UInt64; //< the blocks at its end
     Retained: UInt64;      //< their bytes, and those of the chains below
+    AllBlocks: UInt64;     //< of TWhys.Holdings: these blocks, and those of the chains below
   end;
 
   /// The place of a row among those of one owner, which is a group, or a chain.

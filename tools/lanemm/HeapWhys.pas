@@ -15,7 +15,7 @@ interface
 
 uses
   SysUtils, Generics.Collections, Targets, TargetSymbols, HeapImages, HeapWalks, HeapNodes,
-  HeapDominators;
+  HeapLeaks, HeapDominators;
 
 type
   /// The way to a block in use.
@@ -30,15 +30,6 @@ type
     Before: Integer; //< number of the way without it; 0: none
     Name: Integer;   //< number of its text
   end;
-
-  /// A row of the tree of what holds memory: blocks of one kind that those of the row above alone hold.
-  THolding = record
-    Above: Integer;              //< number of the row above, from 1; 0: what no single block holds
-    Text: string;                //< contents; without a row above, a variable or a way from one
-    OwnBlocks, OwnBytes: UInt64; //< these
-    Blocks, Bytes: UInt64;       //< these, and all that they alone hold
-  end;
-  THoldings = TArray<THolding>;
 
   /// Blocks that have the same way, by what they hold.
   TWay = record
@@ -77,7 +68,7 @@ type
     function Continued(Way, Name: Integer): Integer;
     procedure AddEdge(Target: Integer);
     procedure FindWays;
-    function RowsOf(const LinksOf: TIntegers): THoldings;
+    function ChainsOf(const LinksOf: TIntegers): TLeaks;
     function WayText(Way: Integer): string;
   protected
     procedure AddBlock(const Block: TBlockFound); override;
@@ -90,8 +81,10 @@ type
     /// Returns the ways to blocks with contents of this name, `Unit.Class` or `Class`, in any case; most
     /// blocks first. The one to blocks that nothing leads to is `nothing`.
     function WaysTo(const Name: string): TWays;
-    /// Returns the tree of what holds all blocks, each row behind the one above it. Once.
-    function Holdings: THoldings;
+    /// Returns the tree of what holds all blocks, in the form of leaks without places: a chain is of
+    /// blocks of one kind that those of its parent alone hold. Without a parent its group is a variable,
+    /// or a way from one. Once.
+    function Holdings: TLeaks;
     /// Returns the links to a block, from the root on.
     function WayTo(Index: Integer): TArray<string>;
   end;
@@ -348,48 +341,79 @@ begin
   end;
 end;
 
-// Returns the rows of links: LinksOf has the one of each block.
-function TWhys.RowsOf(const LinksOf: TIntegers): THoldings;
+// Sums the chains up, by group and all.
+procedure SumChains(var Leaks: TLeaks);
 var
-  Sums: THoldings;    // by links
-  Numbers: TIntegers; // likewise, of rows
-  Index, Before, RowCount: Integer;
+  Chain: TLeakChain;
 begin
-  Result := nil;
-  Sums := nil;
+  for Chain in Leaks.Chains do
+  begin
+    Inc(Leaks.Groups[Chain.Group].Blocks, Chain.Blocks);
+    Inc(Leaks.Groups[Chain.Group].Bytes, Chain.Bytes);
+    Inc(Leaks.Groups[Chain.Group].Retained, Chain.Retained); // no way has a text twice
+    Inc(Leaks.Blocks, Chain.Blocks);
+    Inc(Leaks.Bytes, Chain.Bytes);
+  end;
+  Leaks.InUse := Leaks.Blocks;
+end;
+
+// Returns the chains of links: LinksOf has the one of each block.
+function TWhys.ChainsOf(const LinksOf: TIntegers): TLeaks;
+var
+  Chains: TArray<TLeakChain>; // by links
+  Numbers: TIntegers;         // likewise, in Result, from 1
+  Groups: TIntegers;          // the same by names
+  Index, Before, Name, ChainCount, GroupCount: Integer;
+begin
+  Result := Default(TLeaks);
+  Chains := nil;
   Numbers := nil;
-  SetLength(Sums, Links.Count);
+  Groups := nil;
+  SetLength(Chains, Links.Count);
   SetLength(Numbers, Links.Count);
+  SetLength(Groups, Names.Count);
   for Index := 0 to Count - 1 do
   begin
-    Inc(Sums[LinksOf[Index]].OwnBlocks);
-    Inc(Sums[LinksOf[Index]].OwnBytes, Nodes[Index].Size);
+    Inc(Chains[LinksOf[Index]].Blocks);
+    Inc(Chains[LinksOf[Index]].Bytes, Nodes[Index].Size);
   end;
-  for Index := High(Sums) downto 1 do
+  for Index := High(Chains) downto 1 do
   begin
-    Inc(Sums[Index].Blocks, Sums[Index].OwnBlocks);
-    Inc(Sums[Index].Bytes, Sums[Index].OwnBytes);
+    Inc(Chains[Index].AllBlocks, Chains[Index].Blocks);
+    Inc(Chains[Index].Retained, Chains[Index].Bytes);
     Before := Links[Index].Before;
-    Inc(Sums[Before].Blocks, Sums[Index].Blocks);
-    Inc(Sums[Before].Bytes, Sums[Index].Bytes);
+    Inc(Chains[Before].AllBlocks, Chains[Index].AllBlocks);
+    Inc(Chains[Before].Retained, Chains[Index].Retained);
   end;
-  SetLength(Result, Links.Count);
-  RowCount := 0;
-  for Index := 1 to High(Sums) do
-    if Sums[Index].Blocks > 0 then
+  SetLength(Result.Chains, Links.Count);
+  SetLength(Result.Groups, Names.Count);
+  ChainCount := 0;
+  GroupCount := 0;
+  for Index := 1 to High(Chains) do
+    if Chains[Index].AllBlocks > 0 then
     begin
-      Sums[Index].Text := Names[Links[Index].Name];
-      Sums[Index].Above := Numbers[Links[Index].Before];
-      Result[RowCount] := Sums[Index];
-      Inc(RowCount);
-      Numbers[Index] := RowCount;
+      Name := Links[Index].Name;
+      if Groups[Name] = 0 then
+      begin
+        Result.Groups[GroupCount].Name := Names[Name];
+        Inc(GroupCount);
+        Groups[Name] := GroupCount;
+      end;
+      Chains[Index].Parent := Numbers[Links[Index].Before];
+      Chains[Index].Group := Groups[Name] - 1;
+      Result.Chains[ChainCount] := Chains[Index];
+      Inc(ChainCount);
+      Numbers[Index] := ChainCount;
     end;
-  SetLength(Result, RowCount);
+  SetLength(Result.Chains, ChainCount);
+  SetLength(Result.Groups, GroupCount);
+  SumChains(Result);
+  RankLeaks(Result);
 end;
 
 // The links are made anew: those of ways by dominators, from what leads to a block on. Blocks that
-// nothing leads to have that as the row above them.
-function TWhys.Holdings: THoldings;
+// nothing leads to have that as their parent.
+function TWhys.Holdings: TLeaks;
 var
   Dominators, Order, LinksOf: TIntegers;
   Index, Block, Before: Integer;
@@ -409,7 +433,7 @@ begin
   for Block := 0 to Count - 1 do
     if Ways[Block].From = Unreached then
       LinksOf[Block] := Continued(Continued(0, NumberOf(Nothing)), NumberOf(KindText(Block)));
-  Result := RowsOf(LinksOf);
+  Result := ChainsOf(LinksOf);
 end;
 
 function TWhys.WayTo(Index: Integer): TArray<string>;

@@ -52,27 +52,26 @@ begin
   end;
 end;
 
-// Writes the rows below one that hold a hundredth of all, most bytes first.
-procedure WriteHoldings(const Tree: TLeaks; const Rows: THoldings; Above, Depth: Integer);
+// Writes the chains below one that hold a hundredth of all, most bytes first.
+procedure WriteHoldings(const Tree: TLeaks; Parent, Depth: Integer);
 const
   LeastShare = 100;
   Arrows: array[Boolean] of string = ('', '-> ');
 var
   Index: Integer;
+  Chain: TLeakChain;
 begin
-  for Index in ChainsBelow(Tree, Above, Tree.Bytes div LeastShare + 1) do
+  for Index in ChainsBelow(Tree, Parent, Tree.Bytes div LeastShare + 1) do
   begin
-    WriteLn(Right(Grouped(Rows[Index].Blocks), 12), Right(BytesText(Rows[Index].Bytes), 12), '  ',
-      StringOfChar(' ', 2 * Depth), Arrows[Depth > 0], Rows[Index].Text);
-    WriteHoldings(Tree, Rows, Index + 1, Depth + 1);
+    Chain := Tree.Chains[Index];
+    WriteLn(Right(Grouped(Chain.AllBlocks), 12), Right(BytesText(Chain.Retained), 12), '  ',
+      StringOfChar(' ', 2 * Depth), Arrows[Depth > 0], Tree.Groups[Chain.Group].Name);
+    WriteHoldings(Tree, Index + 1, Depth + 1);
   end;
 end;
 
-procedure WriteTree(Opened: TOpened; Arguments: TArguments; const Rows: THoldings);
-var
-  Tree: TLeaks;
+procedure WriteTree(Opened: TOpened; Arguments: TArguments; Tree: TLeaks);
 begin
-  Tree := HeldAsLeaks(Rows);
   if Arguments.Has('json') or Arguments.Has('html') then
     AddHeldPlaces(Opened.Image, Tree);
   if Arguments.Has('json') then
@@ -82,7 +81,7 @@ begin
   else
   begin
     WriteLn('      blocks        used  held by');
-    WriteHoldings(Tree, Rows, 0, 0);
+    WriteHoldings(Tree, 0, 0);
   end;
 end;
 
