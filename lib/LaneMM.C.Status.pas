@@ -50,7 +50,6 @@ type
     FordBlks: NativeUInt; //< bytes of Arena that are free
     KeepCost: NativeUInt; //< bytes that malloc_trim would purge
   end;
-  PMallInfo2 = ^TMallInfo2;
   /// glibc's struct mallinfo: the same words as int.
   TMallInfo = array[0..9] of LongInt;
 

@@ -367,10 +367,7 @@ begin
       if Next > Address + SizeOf(UInt64) then
         Address := Next - SizeOf(UInt64) + 1; // a word may begin just before the page
     end;
-    Count := Limit - Address;
-    if Count > Portion then
-      Count := Portion;
-    Count := Target.Read(Address, Pointer(Bytes), Count);
+    Count := Target.Read(Address, Pointer(Bytes), Min(Limit - Address, UInt64(Portion)));
     if Count < SizeOf(UInt64) then
       Exit;
     for Index := 0 to Count - SizeOf(UInt64) do

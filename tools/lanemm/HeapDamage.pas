@@ -117,13 +117,9 @@ end;
 
 // Returns whether Count bytes are those of a guard.
 function IsGuard(Bytes: PByte; Count: NativeUInt): Boolean;
-var
-  Index: NativeUInt;
 begin
-  for Index := 1 to Count do
-    if Bytes[Index - 1] <> GuardByte then
-      Exit(False);
-  Result := True;
+  Result := (Count = 0)
+    or (Bytes[0] = GuardByte) and (CompareByte(Bytes[0], Bytes[1], Count - 1) = 0);
 end;
 
 procedure TChecker.CheckGuards(const Place: TDebugPlace; Size: NativeUInt);

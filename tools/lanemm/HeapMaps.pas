@@ -61,7 +61,7 @@ const
 implementation
 
 uses
-  SysUtils, LaneMM.Layout, LaneMM.Bits, ToolText;
+  SysUtils, Math, LaneMM.Layout, LaneMM.Bits, ToolText;
 
 const
   // Size classes of one power of two have one tone.
@@ -126,11 +126,7 @@ begin
   Capacity := Image.CapacityOf(Run^.Span);
   if Capacity = 0 then
     Exit(1);
-  Result := Image.BlocksInUse(Run^.Span) * 10 div Capacity;
-  if Result < 1 then
-    Result := 1;
-  if Result > 9 then
-    Result := 9;
+  Result := EnsureRange(Integer(Image.BlocksInUse(Run^.Span) * 10 div Capacity), 1, 9);
 end;
 
 function ToneOf(Image: THeapImage; Run: PRun; View: TMapView): Integer;
@@ -235,9 +231,7 @@ begin
   SetLength(Result.Cells, (Count + Result.SlicesPerCell - 1) div Result.SlicesPerCell);
   for Index := 0 to High(Result.Cells) do
   begin
-    Slice := Count - Index * Result.SlicesPerCell;
-    if Slice > Result.SlicesPerCell then
-      Slice := Result.SlicesPerCell;
+    Slice := Min(Count - Index * Result.SlicesPerCell, Result.SlicesPerCell);
     Result.Cells[Index] := MostOf(Slices, Index * Result.SlicesPerCell, Slice);
   end;
 end;

@@ -200,8 +200,7 @@ var
 begin
   Limit := Segment.Offset + Segment.FileBytes;
   if (Segment.FileBytes > 0) and (Limit > UInt64(Core.Size)) then
-    if Limit - UInt64(Core.Size) > MissingBytes then
-      MissingBytes := Limit - UInt64(Core.Size);
+    MissingBytes := Max(MissingBytes, Limit - UInt64(Core.Size));
   if Segment.Kind = NoteSegment then
     ReadNotes(Segment.Offset, Segment.FileBytes);
   if Segment.Kind <> LoadSegment then
