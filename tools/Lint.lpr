@@ -60,27 +60,26 @@ procedure CheckWords(const Root: string; Project: TProject; Report: TReport);
 const
   Settings = 'src/LaneMM.inc';
 var
-  Known: TStringList;
+  Known: string;
   Source: TSource;
   Directive: TDirective;
   Word: string;
 begin
-  Known := TStringList.Create;
+  Known := '';
   if FileExists(Root + Settings) then
-    Known.LoadFromFile(Root + Settings); // options are in a comment there
+    Known := ReadFile(Root + Settings); // options are in a comment there
   for Source in Project.Sources do
     for Directive in Source.Directives do
       if Matches('^\$define\b', Directive.Text) then
-        Known.Add(Directive.Text);
+        Known := Known + #10 + Directive.Text;
   for Source in Project.Sources do
     if IsProduct(Source.FileName) and FileExists(Root + Settings) then
       for Directive in Source.Directives do
       begin
         Word := FirstGroup('^\$ifn?def (LANEMM_\w+)', Directive.Text);
-        if (Word <> '') and not Matches('\b' + Word + '\b', Known.Text) then
+        if (Word <> '') and not Matches('\b' + Word + '\b', Known) then
           Report.Add(ruConditionals, Source.FileName, Directive.Line, Word + ' is defined nowhere');
       end;
-  Known.Free;
 end;
 
 procedure CheckProject(const Root: string; Project: TProject; Report: TReport);

@@ -50,10 +50,8 @@ type
   private
     Plan: TFileStream;   // without a name; the runs open it by its number
     Recorded: TRecorded;
-    OutputName: string;  // what a run prints
     function HasAll(const Names: string): Boolean;
     procedure AddManagers(Arguments: TArguments);
-    procedure AddTheUsual;
     procedure AddOrder;
     function TheEnd: string;
   protected
@@ -96,18 +94,6 @@ begin
   end;
 end;
 
-// Adds those that a program like the recorded one can have without any choice.
-procedure TReplay.AddTheUsual;
-begin
-  if Recorded.IsMalloc then
-  begin
-    AddLibraries(OwnName, '');
-    MarkMalloc(All, 0);
-  end
-  else
-    AddPascal;
-end;
-
 // Returns whether the names, with commas between, are those of the managers so far.
 function TReplay.HasAll(const Names: string): Boolean;
 var
@@ -126,7 +112,13 @@ procedure TReplay.AddManagers(Arguments: TArguments);
 var
   First: Integer;
 begin
-  AddTheUsual;
+  if Recorded.IsMalloc then
+  begin
+    AddLibraries(OwnName, '');
+    MarkMalloc(All, 0);
+  end
+  else
+    AddPascal;
   First := Length(All);
   AddWith(Arguments);
   MarkMalloc(All, First);
@@ -150,8 +142,7 @@ procedure TReplay.AddOrder;
 begin
   Order.Path := ReplayerPath;
   Order.Arguments := TStringList.Create;
-  OutputName := NewOutput;
-  Order.OutputName := OutputName;
+  Order.OutputName := NewOutput;
 end;
 
 // Returns a file without a name.
@@ -194,8 +185,8 @@ end;
 
 destructor TReplay.Destroy;
 begin
-  if OutputName <> '' then
-    DeleteFile(OutputName);
+  if Order.OutputName <> '' then
+    DeleteFile(Order.OutputName);
   Order.Arguments.Free;
   Plan.Free;
   inherited Destroy;
@@ -215,7 +206,7 @@ procedure TReplay.CheckRun(var Found: TRunResult);
 var
   Printed: string;
 begin
-  Printed := Trim(ReadSmallFile(OutputName));
+  Printed := Trim(ReadSmallFile(Order.OutputName));
   if Printed <> Recorded.Counts.Text then
     Found.Failure := 'it made other calls: ' + Printed;
 end;
