@@ -25,8 +25,6 @@ uses
 const
   FormName = 'LaneMM';
   StorageFile = 'lanemm.xml';
-  CommandNames: array[TRunKind] of string = ('LaneMMRunLeaks', 'LaneMMRunDebug',
-    'LaneMMRunProfile');
 
 type
   // The IDE as the window sees it.
@@ -195,9 +193,9 @@ var
 begin
   RegisterIDEMenuCommand(itmViewMainWindows, FormName, rsWindow, nil, @ShowWindow,
     AddCommand(FormName, rsWindow, @ShowWindow));
-  AddCommand(CommandNames[rkLeaks], rsWindow + ': ' + rsRunLeaks, @RunLeaks);
-  AddCommand(CommandNames[rkDebug], rsWindow + ': ' + rsRunDebug, @RunDebug);
-  AddCommand(CommandNames[rkProfile], rsWindow + ': ' + rsRunProfile, @RunProfile);
+  AddCommand('LaneMMRunLeaks', rsWindow + ': ' + rsRunLeaks, @RunLeaks);
+  AddCommand('LaneMMRunDebug', rsWindow + ': ' + rsRunDebug, @RunDebug);
+  AddCommand('LaneMMRunProfile', rsWindow + ': ' + rsRunProfile, @RunProfile);
   Sibling := '';
   if IDEDockMaster <> nil then // else it would lie on the messages
     Sibling := 'MessagesView';

@@ -176,14 +176,32 @@ begin
   end;
 end;
 
-// Adds the rows of a tree of retainers. Groups has the group of each number.
-procedure AddRetainerRows(Root: TRow; Tree: TJSONArray; Groups: TFPList);
+// Returns the groups by their numbers.
+function GroupsByNumber(Groups: TJSONArray): TFPList;
 var
-  Rows: TFPList;
+  Number, Position: Integer;
+begin
+  Result := TFPList.Create;
+  for Number := 0 to Groups.Count - 1 do
+  begin
+    Position := Groups.Objects[Number].Get('group', Number + 1);
+    if (Position < 0) or (Position > 1 shl 24) then
+      Continue;
+    while Result.Count <= Position do
+      Result.Add(nil);
+    Result[Position] := Groups.Objects[Number];
+  end;
+end;
+
+// Adds a tree of retainers, with what each row retains.
+procedure AddRetainerTree(Root: TRow; Tree, GroupList: TJSONArray);
+var
+  Rows, Groups: TFPList;
   Number, Parent: Integer;
   Entry: TJSONObject;
   Row: TRow;
 begin
+  Groups := GroupsByNumber(GroupList);
   Rows := TFPList.Create;
   try
     for Number := 0 to Tree.Count - 1 do
@@ -207,7 +225,9 @@ begin
     end;
   finally
     Rows.Free;
+    Groups.Free;
   end;
+  SumRetained(Root);
 end;
 
 procedure AddGroups(View: TView; Groups: TJSONArray);
@@ -222,23 +242,6 @@ begin
     Row.Amounts[0] := Groups.Objects[Number].Get('retained', Int64(0));
     Row.Amounts[1] := Groups.Objects[Number].Get('bytes', Int64(0));
     Row.Amounts[2] := Groups.Objects[Number].Get('blocks', Int64(0));
-  end;
-end;
-
-// Returns the groups by their numbers.
-function GroupsByNumber(Groups: TJSONArray): TFPList;
-var
-  Number, Position: Integer;
-begin
-  Result := TFPList.Create;
-  for Number := 0 to Groups.Count - 1 do
-  begin
-    Position := Groups.Objects[Number].Get('group', Number + 1);
-    if (Position < 0) or (Position > 1 shl 24) then
-      Continue;
-    while Result.Count <= Position do
-      Result.Add(nil);
-    Result[Position] := Groups.Objects[Number];
   end;
 end;
 
@@ -262,20 +265,6 @@ begin
     Result := Result + Format(rsSuppressed, [CountText(Part.Get('blocks', Int64(0)))]);
   if Json.Get('notExamined', Int64(0)) > 0 then
     Result := Result + Format(rsNotExamined, [CountText(Json.Get('notExamined', Int64(0)))]);
-end;
-
-// Adds a tree of retainers, with what each row retains.
-procedure AddRetainerTree(Root: TRow; Tree, Groups: TJSONArray);
-var
-  Numbers: TFPList;
-begin
-  Numbers := GroupsByNumber(Groups);
-  try
-    AddRetainerRows(Root, Tree, Numbers);
-  finally
-    Numbers.Free;
-  end;
-  SumRetained(Root);
 end;
 
 procedure ReadLeaks(Report: TReport; Json: TJSONObject);
