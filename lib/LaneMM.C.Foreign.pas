@@ -177,10 +177,7 @@ begin
   else if Own - Mapping.First < Mapping.Limit - Mapping.First then
     TextAdd(Line, 'is in the stack of this thread')
   else if Mapping.Path[0] <> #0 then
-  begin
-    TextAdd(Line, 'is in ');
-    TextAddChars(Line, @Mapping.Path);
-  end
+    TextAddForm(Line, 'is in %s', NativeUInt(@Mapping.Path))
   else
     TextAdd(Line, Elsewhere);
 end;
@@ -193,19 +190,9 @@ begin
   Place.Kind := nil;
   ModulesVisit(LookAt, @Place);
   if Place.Kind = nil then
-  begin
-    AddMapping(Line, Address);
-    Exit;
-  end;
-  TextAdd(Line, 'is in ');
-  TextAddChars(Line, Place.Kind);
-  TextAddChars(Line, Place.Name);
-end;
-
-procedure AddAddress(var Line: TText; Address: NativeUInt);
-begin
-  TextAdd(Line, '0x');
-  TextAddHex(Line, Address, 1);
+    AddMapping(Line, Address)
+  else
+    TextAddForm(Line, 'is in %s%s', NativeUInt(Place.Kind), NativeUInt(Place.Name));
 end;
 
 // Returns whether a block of the span began at P, and none in use holds it.
@@ -223,10 +210,8 @@ var
   Block: TBlockInfo;
 begin
   if WalkFind(P, Block) then
-  begin
-    TextAddForm(Line, 'is in the block of %g byte%+ at ', Block.UsableSize);
-    AddAddress(Line, NativeUInt(Block.Address));
-  end
+    TextAddForm(Line, 'is in the block of %g byte%+ at 0x%x', Block.UsableSize,
+      NativeUInt(Block.Address))
   else if IsFreed(Span, P) then
     TextAddForm(Line, 'was freed already, a block of %g byte%+; LANEMM=debug reports where',
       Span^.BlockSize)
@@ -263,8 +248,7 @@ begin
   TextAdd(Line, ': ');
   if Span = nil then
     TextAdd(Line, 'not a heap block: ');
-  AddAddress(Line, NativeUInt(P));
-  TextAdd(Line, ' ');
+  TextAddForm(Line, '0x%x ', NativeUInt(P));
   if Span = nil then
     AddPlace(Line, NativeUInt(P))
   else

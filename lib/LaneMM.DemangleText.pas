@@ -343,19 +343,9 @@ begin
   Want(Pass, '_');
 end;
 
-// Returns whether the compiler made the name, for a namespace without one.
-function IsMade(Name: PAnsiChar; Count: Cardinal): Boolean;
-const
-  Made: ShortString = '_GLOBAL__N';
-var
-  Index: Cardinal;
-begin
-  Result := Count >= Length(Made);
-  for Index := 1 to Length(Made) do
-    Result := Result and (Name[Index - 1] = Made[Index]);
-end;
-
 procedure ReadSourceName(var Pass: TPass);
+const
+  Made: ShortString = '_GLOBAL__N'; // begins the compiler's names of namespaces without one
 var
   Count: Cardinal;
 begin
@@ -364,7 +354,7 @@ begin
   if Pass.HasFailed then
     Exit;
   Pass.NameFirst := Pass.Length;
-  if IsMade(Pass.Next, Count) then
+  if (Count >= Length(Made)) and TextBegins(Pass.Next, Made) then
     Add(Pass, '(anonymous namespace)')
   else
     InsertChars(Pass, Pass.Length, Pass.Next, Count);
