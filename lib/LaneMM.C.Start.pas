@@ -144,16 +144,6 @@ begin
   EndReports;
 end;
 
-// The previous manager would be the malloc that the dynamic linker did not choose: it must not be
-// looked up before the program has started.
-procedure SayOffMeansNothing;
-const
-  Text: ShortString = 'LaneMM: `off` has no effect in the C library; run the program without'
-    + ' the library'#10;
-begin
-  ReportSay(@Text[1], Length(Text));
-end;
-
 // Returns the variables of the program, which the kernel has left on the stack behind the number of its
 // arguments, they, and nil. Glibc's loader knows the place, before libc has variables; nil: unknown.
 function HostVariables: PPAnsiChar;
@@ -172,8 +162,10 @@ begin
   OsHostVariables := HostVariables;
   SettingsStart;
   WatchConfine;
+  // The previous manager would be the malloc that the dynamic linker did not choose: it must not be
+  // looked up before the program has started.
   if Settings.Values[opOff] <> 0 then
-    SayOffMeansNothing;
+    ReportSayLine('`off` has no effect in the C library; run the program without the library');
   if SettingsAreChanged and ForeignIsForProcess then
     ReportSayLine('this program has another malloc, maybe of its own; the settings apply only to calls'
       + ' that come to LaneMM');

@@ -76,11 +76,10 @@ var
 /// Passes text to the tool outside of the process that the calling thread answers. Returns False
 /// when it answers none.
 function ReportTaken(Kind: TTellKind; Text: PAnsiChar; Length: NativeUInt): Boolean;
-/// Passes a message to that tool, or prints it to stderr.
-procedure ReportSay(Message: PAnsiChar; Length: NativeUInt);
-/// ReportSay of `LaneMM: `, Line and the end of the line, at most 240 characters.
+/// Passes `LaneMM: `, Line and the end of the line, at most 240 characters, to that tool, or prints
+/// it to stderr.
 procedure ReportSayLine(const Line: ShortString);
-/// ReportSay of a text and the end of its line; closes it.
+/// The same of a text and the end of its line; closes it.
 procedure ReportSayText(var Text: TText);
 
 implementation
