@@ -343,11 +343,7 @@ begin
       Pass.NameLength := Pass.Length - Pass.NameFirst;
       Exit;
     end;
-  Index := ReadSequence(Pass);
-  if Pass.IsExpanding and (Index < Pass.Parts.Count) and Pass.Parts.Items[Index].IsPack then
-    AddMember(Pass, Pass.Parts.Items[Index])
-  else
-    AddKept(Pass, Pass.Parts, Index);
+  AddKept(Pass, Pass.Parts, ReadSequence(Pass));
   Pass.NameLength := 0;
 end;
 
@@ -361,16 +357,12 @@ begin
     Add(Pass, 'auto:');
     AddNumber(Pass, Index + 1);
   end
-  else if (Index < Pass.Arguments.Count) and Pass.Arguments.Items[Index].IsPack then
-  begin
-    Pass.Pack := Index + 1;
-    if Pass.IsExpanding then
-      AddMember(Pass, Pass.Arguments.Items[Index])
-    else
-      AddKept(Pass, Pass.Arguments, Index);
-  end
   else
+  begin
+    if (Index < Pass.Arguments.Count) and Pass.Arguments.Items[Index].IsPack then
+      Pass.Pack := Index + 1;
     AddKept(Pass, Pass.Arguments, Index);
+  end;
 end;
 
 // Finds the class name before a constructor again: the last part of the text, without arguments.

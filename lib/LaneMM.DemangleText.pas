@@ -98,12 +98,10 @@ procedure AddToType(var Pass: TPass; const Part: ShortString);
 procedure TypeEnds(var Pass: TPass); inline;
 /// Keeps the text from First on.
 procedure Keep(var Pass: TPass; var Parts: TParts; First: Cardinal);
-/// Adds the part Index; fails when there is none.
+/// Adds the part Index, or the member that a pack stands for; fails when there is none.
 procedure AddKept(var Pass: TPass; const Parts: TParts; Index: Cardinal);
 /// Keeps a type from First on as a part; a pack as one.
 procedure KeepType(var Pass: TPass; First: Cardinal);
-/// Adds the member that a pack stands for.
-procedure AddMember(var Pass: TPass; const Pack: TPart);
 /// Adds a decimal number.
 procedure AddNumber(var Pass: TPass; Value: NativeUInt);
 /// Reads a decimal number; fails without a digit.
@@ -268,6 +266,13 @@ begin
     Fail(Pass);
   if Pass.HasFailed then
     Exit;
+  if Pass.IsExpanding and Parts.Items[Index].IsPack then
+  begin
+    Pass.PackCount := Parts.Items[Index].PackCount;
+    if Pass.PackCount > 0 then
+      AddKept(Pass, Pass.Packs, Parts.Items[Index].PackFirst + Pass.PackIndex);
+    Exit;
+  end;
   First := Pass.Length;
   InsertChars(Pass, First, @Pass.Kept[Parts.Items[Index].First], Parts.Items[Index].Length);
   TypeEnds(Pass);
@@ -291,13 +296,6 @@ begin
     Part^.PackCount := Pass.Arguments.Items[Pass.Pack - 1].PackCount;
   end;
   Pass.Pack := 0;
-end;
-
-procedure AddMember(var Pass: TPass; const Pack: TPart);
-begin
-  Pass.PackCount := Pack.PackCount;
-  if Pack.PackCount > 0 then
-    AddKept(Pass, Pass.Packs, Pack.PackFirst + Pass.PackIndex);
 end;
 
 procedure AddNumber(var Pass: TPass; Value: NativeUInt);
