@@ -409,15 +409,13 @@ end;
 function TCoreTarget.OpenMapped(const Name: string): TFileStream;
 const
   MostOpen = 100; // the process may have had more than this program may open
-var
-  State: TStat;
 begin
   if Files.TryGetValue(Name, Result) then
     Exit;
   if Files.Count >= MostOpen then
     Files.Clear;
   Result := nil;
-  if (FpStat(Name, State) = 0) and fpS_ISREG(State.st_mode) and (FpAccess(Name, R_OK) = 0) then
+  if IsPlainFile(Name) and (FpAccess(Name, R_OK) = 0) then
     Result := TFileStream.Create(Name, fmOpenRead or fmShareDenyNone);
   Files.Add(Name, Result);
 end;

@@ -212,14 +212,6 @@ begin
   end;
 end;
 
-// Pipes, terminals and devices such as /dev/null must stay what they are.
-function IsPlainOrNew(const FileName: string): Boolean;
-var
-  Status: TStat;
-begin
-  Result := (fpStat(FileName, Status) <> 0) or fpS_ISREG(Status.st_mode);
-end;
-
 // Creates a file that was not there; what has its name is no file of this call, maybe a link to a
 // file of others.
 procedure WriteNew(const FileName: string; Lines: TStrings);
@@ -295,10 +287,10 @@ begin
     Output := Arguments.Value('output', '');
     if not Arguments.Has('output') then
       Write(Lines.Text)
-    else if IsPlainOrNew(Output) then
+    else if IsPlainFile(Output) or not FileExists(Output) then
       ReplaceFile(Output, Lines)
     else
-      WriteInto(Output, Lines);
+      WriteInto(Output, Lines); // pipes, terminals and devices such as /dev/null stay what they are
   finally
     Lines.Free;
   end;
