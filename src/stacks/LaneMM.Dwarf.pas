@@ -198,7 +198,7 @@ begin
 end;
 
 // Reads a field of a file or a directory. Name receives its name, if the field has one; nil
-// otherwise; Number its value. Returns False for a form that is not known.
+// otherwise; Number its value. Returns False for a form that is not known, and a name without end.
 function ReadField(const Lines: TDwarfLines; var Cursor: TDwarfCursor; Form: NativeUInt;
   out Name: PAnsiChar; out Number: NativeUInt): Boolean;
 const
@@ -213,6 +213,7 @@ begin
       begin
         Name := PAnsiChar(Cursor.Next);
         DwarfSkipText(Cursor);
+        Result := Cursor.Next[-1] = 0;
       end;
     FormLineName: Name := DwarfNameAt(Lines.LineNames, DwarfReadFixed(Cursor, 4));
     FormName: Name := DwarfNameAt(Lines.Names, DwarfReadFixed(Cursor, 4));
@@ -589,8 +590,7 @@ begin
   Symbol.Line := 0;
   Reading.Lines := @Lines;
   All := DwarfCursorAt(Lines.Lines, Offset);
-  if (Line = 0) or not DwarfNextUnit(All, Reading.Code)
-    or not ReadHead(Reading) then
+  if (Line = 0) or not DwarfNextUnit(All, Reading.Code) or not ReadHead(Reading) then
     Exit;
   Symbol.FileName := FileName(Reading, FileIndex, Symbol.IsHeader);
   if Symbol.FileName <> nil then

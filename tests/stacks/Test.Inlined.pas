@@ -36,6 +36,7 @@ type
     procedure RoutinesOfDroppedCodeAreNowhere;
     procedure LinesOfDroppedCodeAreNowhere;
     procedure ListOfFoldersWithoutFieldsEndsItsUnit;
+    procedure FileNameThatItsUnitCutsIsNone;
     procedure IndexedFormsOfVersion5AreRead;
     procedure NameComesFromAnotherUnit;
     procedure NameOfTheLinkerComesBeforeThatOfTheSource;
@@ -375,6 +376,28 @@ begin
   Lines.Lines := Section(skLines, Length(Sections[skLines]));
   SymbolsOpen(Symbols, 1);
   AssertFalse('a unit', DwarfFindLines(Symbols, Lines, Bias));
+end;
+
+// A damaged file: the names are said to begin with the rows, behind whose last #0 is the one of the row.
+procedure TInlinedTests.FileNameThatItsUnitCutsIsNone;
+var
+  Head: string;
+  Lines: TDwarfLines;
+begin
+  // Four opcodes below the special ones; no folders; many files, each with a path alone.
+  Head := #1#1#1#0#1#5#0#1#1#1 + #1#1#8#0 + #1#1#8#127;
+  // The file by its number, an address, a row, one 100 bytes behind it, and the end of the unit.
+  Head := #5#0 + Chr(SizeOf(Pointer)) + #0 + Number(Length(Head), 4) + Head
+    + #4 + Chr(SizeOf(Pointer)) + #0 + Chr(1 + SizeOf(Pointer)) + #2 + Address(CodeStart) + #1#105'end';
+  Sections[skLines] := Number(Length(Head), 4) + Head;
+  Lines := Default(TDwarfLines);
+  Lines.Lines := Section(skLines, Length(Sections[skLines]));
+  SymbolsOpen(Symbols, 1);
+  SymbolsAdd(Symbols, Bias + CodeStart + 5);
+  SymbolsSort(Symbols);
+  AssertTrue('a unit', DwarfFindLines(Symbols, Lines, Bias));
+  Same(1, Symbols.Items[0].Line, 'line');
+  AssertTrue('no name', Symbols.Items[0].FileName = nil);
 end;
 
 procedure TInlinedTests.IndexedFormsOfVersion5AreRead;
