@@ -36,13 +36,14 @@ type
     First, Limit: NativeUInt;
     PathKey: NativeUInt;   // hash of the path of its file
     IsCode: Boolean;
-    IsOwn: Boolean;        // of this module: it stays mapped
+    IsOwn: Boolean;        // of this module, which stays mapped; set by FindIn
   end;
   PRange = ^TRange;
 
   // The ranges that one update found.
   TRanges = record
     Count: NativeUInt;
+    OwnKey: NativeUInt;    // the PathKey of this module
     Items: array[0..MostRanges - 1] of TRange;
   end;
   PRanges = ^TRanges;
@@ -55,12 +56,6 @@ type
     Looks: array[0..1] of TRanges;
   end;
   PModules = ^TModules;
-
-  TLook = record
-    Ranges: PRanges;
-    OwnKey: NativeUInt;
-  end;
-  PLook = ^TLook;
 
 function PathKeyOf(Path: PAnsiChar): NativeUInt;
 begin
@@ -101,40 +96,32 @@ end;
 
 procedure SeeMapping(const Mapping: TOsMapping; Context: Pointer);
 var
-  Look: PLook;
+  Ranges: PRanges;
   Range: PRange;
   PathKey: NativeUInt;
 begin
-  Look := Context;
+  Ranges := Context;
   if not Mapping.IsReadable or not Mapping.IsFile then
     Exit;
   PathKey := PathKeyOf(@Mapping.Path);
-  if Look^.Ranges^.Count = MostRanges then
-    KeepModules(Look^.Ranges^, PathKey);
-  if Look^.Ranges^.Count = MostRanges then
+  if Ranges^.Count = MostRanges then
+    KeepModules(Ranges^, PathKey);
+  if Ranges^.Count = MostRanges then
     Exit;
-  Range := @Look^.Ranges^.Items[Look^.Ranges^.Count];
+  Range := @Ranges^.Items[Ranges^.Count];
   Range^.First := Mapping.First;
   Range^.Limit := Mapping.Limit;
   Range^.PathKey := PathKey;
   Range^.IsCode := Mapping.IsCode;
   if (NativeUInt(@ModulesLook) >= Mapping.First) and (NativeUInt(@ModulesLook) < Mapping.Limit) then
-    Look^.OwnKey := PathKey;
-  Inc(Look^.Ranges^.Count);
-end;
-
-procedure MarkOwn(var Ranges: TRanges; OwnKey: NativeUInt);
-var
-  Index: NativeInt;
-begin
-  for Index := 0 to NativeInt(Ranges.Count) - 1 do
-    Ranges.Items[Index].IsOwn := Ranges.Items[Index].PathKey = OwnKey;
+    Ranges^.OwnKey := PathKey;
+  Inc(Ranges^.Count);
 end;
 
 procedure ModulesLook;
 var
   Modules: PModules;
-  Look: TLook;
+  Ranges: PRanges;
   Next: NativeUInt;
 begin
   OsTakeTable(Stacks.Modules, SizeOf(TModules));
@@ -144,12 +131,11 @@ begin
   if (Modules = nil) or not CompareAndSwap(Modules^.IsBusy, 0, 1) then
     Exit;
   Next := LoadAcquire(Modules^.Current) + 1;
-  Look.OwnKey := 0;
-  Look.Ranges := @Modules^.Looks[Next and 1];
-  Look.Ranges^.Count := 0;
-  OsVisitMappings(SeeMapping, @Look);
-  KeepModules(Look.Ranges^, 0);
-  MarkOwn(Look.Ranges^, Look.OwnKey);
+  Ranges := @Modules^.Looks[Next and 1];
+  Ranges^.Count := 0;
+  Ranges^.OwnKey := 0;
+  OsVisitMappings(SeeMapping, Ranges);
+  KeepModules(Ranges^, 0);
   // Release: the ranges before their publication. Pairs with FindRange.
   StoreRelease(Modules^.Current, Next);
   StoreRelease(Modules^.IsBusy, 0);
@@ -184,6 +170,7 @@ begin
     Range := Ranges.Items[First]
   else
     Range := Default(TRange);
+  Range.IsOwn := Range.PathKey = Ranges.OwnKey;
   Result := (Address >= Range.First) and (Address < Range.Limit);
 end;
 
