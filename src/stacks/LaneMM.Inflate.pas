@@ -161,17 +161,10 @@ begin
 end;
 
 procedure UseFixedCodes(var Stream: TInflation);
-var
-  Symbol: Cardinal;
 begin
-  for Symbol := 0 to LiteralCount - 1 do
-    case Symbol of
-      0..143: Stream.Widths[Symbol] := 8;
-      144..255: Stream.Widths[Symbol] := 9;
-      256..279: Stream.Widths[Symbol] := 7;
-    else
-      Stream.Widths[Symbol] := 8;
-    end;
+  FillChar(Stream.Widths, LiteralCount, 8);
+  FillChar(Stream.Widths[144], 112, 9);
+  FillChar(Stream.Widths[256], 24, 7);
   FillChar(Stream.Widths[LiteralCount], DistanceCount, 5);
   BuildCode(Stream.Literals, @Stream.Widths, LiteralCount);
   BuildCode(Stream.Distances, @Stream.Widths[LiteralCount], DistanceCount);
