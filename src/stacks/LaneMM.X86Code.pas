@@ -60,7 +60,7 @@ type
     IsLong: Boolean;      // its bit of 32 bytes
     HasMask: Boolean;     // it has four bytes: the instruction may access less
     HasForm: Boolean;     // there is a byte of registers
-    Mode, Reg, Rm: Byte;  // its parts
+    Mode, Reg, Rm: Byte;  // its parts; without it Rm is the register that the opcode names
   end;
 
 const
@@ -351,23 +351,20 @@ begin
 end;
 
 function WritesOfOthers(const At: TDecoder): TRegisterSet;
-var
-  Low: Byte;
 begin
-  Low := At.Opcode and 7 or Ord(At.Rex and RexBase <> 0) shl 3;
   if At.Map <> 0 then
     case At.Opcode of
       $80..$8F, $0B: Exit(0);
       $A2: Exit(Implicit or 1 shl Rbx); // cpuid
-      $C8..$CF: Exit(RegisterBit(Low));
+      $C8..$CF: Exit(RegisterBit(At.Rm));
     else
       Exit(Implicit or OfSystemCalls);
     end;
   case At.Opcode of
-    $40..$4F, $B8..$BF: Result := RegisterBit(Low);
-    $58..$5F: Result := RegisterBit(Low) or 1 shl Rsp;
-    $91..$97: Result := RegisterBit(Low) or 1 shl Rax;
-    $B0..$B7: Result := RegisterBit(Low) or RegisterBit(Low and 3);
+    $40..$4F, $B8..$BF: Result := RegisterBit(At.Rm);
+    $58..$5F: Result := RegisterBit(At.Rm) or 1 shl Rsp;
+    $91..$97: Result := RegisterBit(At.Rm) or 1 shl Rax;
+    $B0..$B7: Result := RegisterBit(At.Rm) or RegisterBit(At.Rm and 3);
     $50..$57, $68, $6A: Result := 1 shl Rsp;
     $3C, $3D, $70..$7F, $90, $A2, $A3, $A8, $A9, $E9, $EB: Result := 0;
     $60, $61: Result := High(TRegisterSet);
@@ -410,14 +407,11 @@ begin
   Item.Operand.Offset := Value;
 end;
 
-// Of C7 the byte of registers names the target, of B8 to BF the opcode; only C7 extends the sign.
+// C7, which extends the sign, and B8 to BF.
 procedure ReadConstant(const At: TDecoder; var Item: TInstruction);
 begin
   Item.Kind := ikAddress;
-  if At.Opcode <> $C7 then
-    Item.Target := At.Opcode and 7 or Ord(At.Rex and RexBase <> 0) shl 3
-  else
-    Item.Target := At.Rm;
+  Item.Target := At.Rm;
   if At.Rex and RexWide = 0 then
     Item.Operand.Offset := NativeInt(PCardinal(At.Next - 4)^)
   else if At.Opcode = $C7 then
@@ -492,7 +486,7 @@ begin
       $50..$57:
         begin
           Item.Kind := ikPush;
-          Item.Target := At.Opcode and 7 or Ord(At.Rex and RexBase <> 0) shl 3;
+          Item.Target := At.Rm;
         end;
       $70..$7F, $E0..$E3, $EB:
         begin
@@ -552,7 +546,9 @@ begin
   At.HasForm := (At.Map > 1) or (At.Map = 1) and not (At.Opcode in NoFormsOfTwo)
     or (At.Map = 0) and (At.Opcode in FormsOfOne);
   if At.HasForm then
-    ReadForm(At, Item, IsNext);
+    ReadForm(At, Item, IsNext)
+  else
+    At.Rm := At.Opcode and 7 or Ord(At.Rex and RexBase <> 0) shl 3;
   Inc(At.Next, ImmediateSize(At));
   Item.Length := At.Next - Code;
   if IsNext then
