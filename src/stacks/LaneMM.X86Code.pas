@@ -60,6 +60,7 @@ type
     IsLong: Boolean;      // its bit of 32 bytes
     HasMask: Boolean;     // it has four bytes: the instruction may access less
     HasForm: Boolean;     // there is a byte of registers
+    IsNext: Boolean;      // the offset of the operand counts from the next instruction
     Mode, Reg, Rm: Byte;  // its parts; without it Rm is the register that the opcode names
   end;
 
@@ -181,11 +182,11 @@ begin
   Inc(At.Next, 4);
 end;
 
-// Reads the operand in memory. IsNext: its offset counts from the next instruction.
-procedure ReadOperand(var At: TDecoder; var Operand: TOperand; out IsNext: Boolean);
+// Reads the operand in memory.
+procedure ReadOperand(var At: TDecoder; var Operand: TOperand);
 begin
-  IsNext := (At.Mode = 0) and (At.Rm and 7 = Rbp);
-  if IsNext then
+  At.IsNext := (At.Mode = 0) and (At.Rm and 7 = Rbp);
+  if At.IsNext then
     Operand.Base := NoRegister
   else if At.Rm and 7 = Rsp then
     ReadIndex(At, Operand)
@@ -196,12 +197,12 @@ begin
     Operand.Offset := PShortInt(At.Next)^;
     Inc(At.Next);
   end
-  else if (At.Mode = 2) or IsNext then
+  else if (At.Mode = 2) or At.IsNext then
   begin
     Operand.Offset := PInteger(At.Next)^;
     Inc(At.Next, 4);
   end;
-  IsNext := IsNext and IsX64;
+  At.IsNext := At.IsNext and IsX64;
 end;
 
 // Bytes of the immediate operand.
@@ -512,18 +513,17 @@ end;
 
 // ---------------------------------------------------------------------------- all
 
-procedure ReadForm(var At: TDecoder; var Item: TInstruction; out IsNext: Boolean);
+procedure ReadForm(var At: TDecoder; var Item: TInstruction);
 var
   Form: Byte;
 begin
-  IsNext := False;
   Form := Take(At);
   At.Mode := Form shr 6;
   At.Reg := Form shr 3 and 7 or Ord(At.Rex and RexReg <> 0) shl 3;
   At.Rm := Form and 7 or Ord(At.Rex and RexBase <> 0) shl 3;
   if At.Mode = 3 then
     Exit;
-  ReadOperand(At, Item.Operand, IsNext);
+  ReadOperand(At, Item.Operand);
   if not At.IsElsewhere and ((At.Map <> 0) or (At.Opcode <> $8D)) then
     InstructionAccess(Item);
 end;
@@ -531,11 +531,9 @@ end;
 function X86Decode(Code: PByte; out Item: TInstruction): Boolean;
 var
   At: TDecoder;
-  IsNext: Boolean;
 begin
   At := Default(TDecoder);
   At.Next := Code;
-  IsNext := False;
   Item := InstructionOpen;
   ReadPrefixes(At);
   ReadOpcode(At);
@@ -546,12 +544,12 @@ begin
   At.HasForm := (At.Map > 1) or (At.Map = 1) and not (At.Opcode in NoFormsOfTwo)
     or (At.Map = 0) and (At.Opcode in FormsOfOne);
   if At.HasForm then
-    ReadForm(At, Item, IsNext)
+    ReadForm(At, Item)
   else
     At.Rm := At.Opcode and 7 or Ord(At.Rex and RexBase <> 0) shl 3;
   Inc(At.Next, ImmediateSize(At));
   Item.Length := At.Next - Code;
-  if IsNext then
+  if At.IsNext then
     Inc(Item.Operand.Offset, NativeInt(At.Next));
   if At.HasForm then
   begin
