@@ -169,20 +169,11 @@ begin
   if Word and $FC000000 = $94000000 then
     Item.Kind := ikCall
   else if Word and $FC000000 = $14000000 then
-  begin
-    Item.Kind := ikLeave;
-    Item.JumpTo := Code + NativeUInt(Signed(Word, 0, 26) * 4);
-  end
+    InstructionJump(Item, ikLeave, Code, Signed(Word, 0, 26) * 4)
   else if (Word and $FF000010 = $54000000) or (Word and $7E000000 = $34000000) then
-  begin
-    Item.Kind := ikJump;
-    Item.JumpTo := Code + NativeUInt(Signed(Word, 5, 19) * 4);
-  end
+    InstructionJump(Item, ikJump, Code, Signed(Word, 5, 19) * 4)
   else if Word and $7E000000 = $36000000 then
-  begin
-    Item.Kind := ikJump;
-    Item.JumpTo := Code + NativeUInt(Signed(Word, 5, 14) * 4);
-  end
+    InstructionJump(Item, ikJump, Code, Signed(Word, 5, 14) * 4)
   else if Word and $FE000000 = $D6000000 then
   begin
     Item.Kind := ikLeave;

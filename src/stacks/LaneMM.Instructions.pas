@@ -63,6 +63,9 @@ function RegisterBit(Number: Cardinal): TRegisterSet; inline;
 function InstructionOpen: TInstruction;
 /// Notes the memory operand of an instruction.
 procedure InstructionAccess(var Item: TInstruction);
+/// Makes an instruction one that may continue, or does, at a distance in bytes from Place.
+procedure InstructionJump(var Item: TInstruction; Kind: TInstructionKind; Place: NativeUInt;
+  Distance: NativeInt);
 
 implementation
 
@@ -85,6 +88,13 @@ procedure InstructionAccess(var Item: TInstruction);
 begin
   Item.HasOperand := True;
   Item.Parts := RegisterBit(Item.Operand.Base) or RegisterBit(Item.Operand.Index);
+end;
+
+procedure InstructionJump(var Item: TInstruction; Kind: TInstructionKind; Place: NativeUInt;
+  Distance: NativeInt);
+begin
+  Item.Kind := Kind;
+  Item.JumpTo := Place + NativeUInt(Distance);
 end;
 
 end.

@@ -468,17 +468,11 @@ begin
 end;
 
 procedure ReadFlow(const At: TDecoder; var Item: TInstruction);
-var
-  Distance: NativeInt;
 begin
-  Distance := 0;
   if At.Map = 1 then
   begin
     if not At.IsVector and (At.Opcode in [$80..$8F]) then
-    begin
-      Item.Kind := ikJump;
-      Distance := PInteger(At.Next - 4)^;
-    end
+      InstructionJump(Item, ikJump, NativeUInt(At.Next), PInteger(At.Next - 4)^)
     else if At.Opcode = $0B then
       Item.Kind := ikLeave;
   end
@@ -489,24 +483,15 @@ begin
           Item.Kind := ikPush;
           Item.Target := At.Rm;
         end;
-      $70..$7F, $E0..$E3, $EB:
-        begin
-          Item.Kind := ikJump;
-          Distance := PShortInt(At.Next - 1)^;
-        end;
+      $70..$7F, $E0..$E3:
+        InstructionJump(Item, ikJump, NativeUInt(At.Next), PShortInt(At.Next - 1)^);
       $E8: Item.Kind := ikCall;
-      $E9:
-        begin
-          Item.Kind := ikJump;
-          Distance := PInteger(At.Next - 4)^;
-        end;
+      $E9: InstructionJump(Item, ikLeave, NativeUInt(At.Next), PInteger(At.Next - 4)^);
+      $EB: InstructionJump(Item, ikLeave, NativeUInt(At.Next), PShortInt(At.Next - 1)^);
       $C2, $C3, $F4, $CC: Item.Kind := ikLeave;
       $FF: ReadIndirect(At, Item);
     end;
-  if Item.Kind = ikJump then
-    Item.JumpTo := NativeUInt(At.Next + Distance);
-  if (At.Map = 0) and (At.Opcode in [$E9, $EB]) then
-    Item.Kind := ikLeave;
+
   if Item.Kind = ikCall then
     Item.Writes := OfCalls;
 end;
