@@ -98,6 +98,7 @@ type
   TRanges = record
     Cursor: TDwarfCursor;
     IsList: Boolean;      // else First and Limit are the only one
+    IsRead: Boolean;      // and that was read
     Base: NativeUInt;
     IsBaseDropped: Boolean; // the list gives a base whose code is not in the file
     First, Limit: NativeUInt;
@@ -456,9 +457,8 @@ var
   Offset: NativeUInt;
   Index: TDwarfCursor;
 begin
+  Ranges := Default(TRanges);
   Ranges.IsList := Values[atRanges].Form <> 0;
-  Ranges.Base := 0;
-  Ranges.IsBaseDropped := False;
   Result := Ranges.IsList or (Values[atLow].Form <> 0) and (Values[atHigh].Form <> 0);
   if not Result then
     Exit;
@@ -559,10 +559,11 @@ end;
 // or after it.
 function RangesNext(var Reading: TReading; var Ranges: TRanges; out Index: NativeInt): Boolean;
 begin
-  Result := Reading.Steps > 0;
+  Result := (Reading.Steps > 0) and not Ranges.IsRead;
   if not Result then
     Exit;
   Dec(Reading.Steps);
+  Ranges.IsRead := not Ranges.IsList;
   if Ranges.IsList then
     if Reading.Here.Version < 5 then
       Result := NextPair(Reading, Ranges)
@@ -592,11 +593,7 @@ begin
   if not RangesOpen(Reading, Reading.Here.Values, Ranges) then
     Exit;
   while not Result and RangesNext(Reading, Ranges, Index) do
-  begin
     Result := IsInRange(Reading, Ranges, Index);
-    if not Ranges.IsList then
-      Exit;
-  end;
 end;
 
 // Adds the inlined routine to the symbols from Index on that lie in the range.
@@ -631,11 +628,7 @@ begin
   if not Result or not RangesOpen(Reading, Values, Ranges) then
     Exit;
   while RangesNext(Reading, Ranges, Index) do
-  begin
     AddLevel(Reading, Values, Ranges, Index);
-    if not Ranges.IsList then
-      Exit;
-  end;
 end;
 
 // Reads all entries of the unit.
