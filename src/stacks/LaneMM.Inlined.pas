@@ -88,7 +88,7 @@ type
   TUnit = record
     Start: PByte;         // of the header
     Entries: TDwarfCursor;
-    Abbreviations: PByte;
+    Abbreviations: TDwarfCursor;
     Version: Cardinal;
     AddressSize: Cardinal;
     Values: TValues;      // of the first entry
@@ -223,8 +223,8 @@ var
 begin
   Values := Default(TValues);
   Result := True;
-  Layout := DwarfCursorAt(Reading.Info^.Abbreviations,
-    Attributes - Reading.Info^.Abbreviations.Start);
+  Layout := Reading.Here.Abbreviations;
+  Layout.Next := Attributes;
   while Result and ReadLayout(Layout, Kind, Value.Form, Constant) do
   begin
     Result := ReadValue(Reading, Cursor, Constant, Value);
@@ -268,15 +268,14 @@ var
   Found: NativeUInt;
   Abbreviation: TAbbreviation;
 begin
-  if Reading.TableOf = Reading.Here.Abbreviations then
+  if Reading.TableOf = Reading.Here.Abbreviations.Next then
   begin
     Result := nil;
     if Code < MostAbbreviations then
       Result := Reading.Table^[Code].Attributes;
     Exit;
   end;
-  Cursor := DwarfCursorAt(Reading.Info^.Abbreviations,
-    Reading.Here.Abbreviations - Reading.Info^.Abbreviations.Start);
+  Cursor := Reading.Here.Abbreviations;
   while ReadAbbreviation(Reading, Cursor, Found, Abbreviation) do
     if Found = Code then
       Exit(Abbreviation.Attributes);
@@ -291,10 +290,9 @@ var
   Abbreviation: TAbbreviation;
 begin
   FillChar(Reading.Table^, SizeOf(TAbbreviations), 0);
-  Reading.TableOf := Reading.Here.Abbreviations;
+  Reading.TableOf := Reading.Here.Abbreviations.Next;
   Reading.HasInlined := False;
-  Cursor := DwarfCursorAt(Reading.Info^.Abbreviations,
-    Reading.Here.Abbreviations - Reading.Info^.Abbreviations.Start);
+  Cursor := Reading.Here.Abbreviations;
   while ReadAbbreviation(Reading, Cursor, Code, Abbreviation) do
     if Code < MostAbbreviations then
     begin
@@ -337,7 +335,7 @@ begin
   end;
   if not (Found.Version in [2..WithKinds]) or not (Found.AddressSize in [4, 8]) then
     Found.Entries.Next := Found.Entries.Limit;
-  Found.Abbreviations := DwarfCursorAt(Reading.Info^.Abbreviations, Offset).Next;
+  Found.Abbreviations := DwarfCursorAt(Reading.Info^.Abbreviations, Offset);
 end;
 
 // Reads the first entry of the unit Reading.Here, which leaves its cursor at the second one.
@@ -679,7 +677,7 @@ begin
   while NextUnit(Reading, All, Reading.Here) do
     if ReadFirst(Reading) and HasSymbols(Reading) then
     begin
-      if Reading.TableOf <> Reading.Here.Abbreviations then
+      if Reading.TableOf <> Reading.Here.Abbreviations.Next then
         FillTable(Reading);
       if Reading.HasInlined then
         ReadEntries(Reading);
