@@ -140,6 +140,7 @@ type
   TSection = record
     Start: PByte;
     Size: NativeUInt;
+    Name: Cardinal;  // where its name begins among those of all sections
     Link: Cardinal;
     IsLoaded, IsCompressed: Boolean;
   end;
@@ -303,10 +304,9 @@ function ReadSection(const Elf: TElfFile; Index: Cardinal; out Section: TSection
 var
   Offset: NativeUInt;
   Entry: PByte;
-  EntrySize: Cardinal;
 begin
-  EntrySize := HalfAt(Elf.Image + CountsOffset + 2);
-  Offset := WordAt(Elf.Image + SectionTableOffset) + NativeUInt(Index) * EntrySize;
+  Offset := WordAt(Elf.Image + SectionTableOffset)
+    + NativeUInt(Index) * HalfAt(Elf.Image + CountsOffset + 2);
   Result := (Index < HalfAt(Elf.Image + CountsOffset + 4))
     and Holds(Elf, Offset, SectionHeaderSize);
   if not Result then
@@ -314,6 +314,7 @@ begin
   Entry := Elf.Image + Offset;
   Section.Start := Elf.Image + WordAt(Entry + SectionFileOffset);
   Section.Size := WordAt(Entry + SectionSize);
+  Section.Name := PCardinal(Entry)^;
   Section.Link := PCardinal(Entry + SectionLink)^;
   Section.IsLoaded := WordAt(Entry + SectionFlags) and SectionIsLoaded <> 0;
   Section.IsCompressed := WordAt(Entry + SectionFlags) and SectionIsCompressed <> 0;
@@ -327,18 +328,6 @@ begin
     and (Names.Start[Names.Size - 1] = 0);
 end;
 
-function SectionName(const Elf: TElfFile; Index: Cardinal; const Names: TSection): PAnsiChar;
-var
-  Offset: Cardinal;
-begin
-  Offset := PCardinal(Elf.Image + WordAt(Elf.Image + SectionTableOffset)
-    + NativeUInt(Index) * HalfAt(Elf.Image + CountsOffset + 2))^;
-  if Offset < Names.Size then
-    Result := PAnsiChar(Names.Start + Offset)
-  else
-    Result := '';
-end;
-
 function FindSection(const Elf: TElfFile; const Name: ShortString; out Section: TSection): Boolean;
 var
   Names: TSection;
@@ -348,7 +337,8 @@ begin
   if not ReadNames(Elf, HalfAt(Elf.Image + CountsOffset + 6), Names) then
     Exit;
   for Index := 1 to HalfAt(Elf.Image + CountsOffset + 4) - 1 do
-    if ReadSection(Elf, Index, Section) and TextIs(SectionName(Elf, Index, Names), Name) then
+    if ReadSection(Elf, Index, Section) and (Section.Name < Names.Size)
+      and TextIs(PAnsiChar(Names.Start + Section.Name), Name) then
       Exit(True);
 end;
 
