@@ -429,12 +429,9 @@ function ElfFileSection(var Elf: TElfFile; const Name: ShortString): TDwarfSecti
 var
   Section: TSection;
 begin
-  Result := Default(TDwarfSection);
   if Elf.IsPe then
-  begin
-    PeFindSection(Elf.Pe, Name, Result.Start, Result.Size);
-    Exit;
-  end;
+    Exit(PeFindSection(Elf.Pe, Name));
+  Result := Default(TDwarfSection);
   if not FindSection(Elf, Name, Section) then
     Exit;
   Result.Start := Section.Start;

@@ -18,7 +18,7 @@ unit LaneMM.Pe;
 interface
 
 uses
-  LaneMM.StacksState, LaneMM.Symbols;
+  LaneMM.StacksState, LaneMM.Symbols, LaneMM.Dwarf;
 
 type
   /// A mapped file and its tables.
@@ -46,9 +46,8 @@ type
 /// Reads the headers of a mapped file that was loaded to Base. Returns false if it is no executable
 /// file of Windows.
 function PeOpen(out Pe: TPeFile; Image: PByte; Size, Base: NativeUInt): Boolean;
-/// Returns a section of the file; false, and nothing, if it has none of this name.
-function PeFindSection(const Pe: TPeFile; const Name: ShortString; out Start: PByte;
-  out Size: NativeUInt): Boolean;
+/// Returns a section of the file; nothing if it has none of this name.
+function PeFindSection(const Pe: TPeFile; const Name: ShortString): TDwarfSection;
 /// Returns where a loaded module of 64 bits has the table of its routines; Size receives its bytes,
 /// 0 if there is none.
 function PeRoutines(const Pe: TPeFile; out Size: NativeUInt): NativeUInt;
@@ -202,15 +201,12 @@ end;
 
 // ---------------------------------------------------------------------------- sections
 
-function PeFindSection(const Pe: TPeFile; const Name: ShortString; out Start: PByte;
-  out Size: NativeUInt): Boolean;
+function PeFindSection(const Pe: TPeFile; const Name: ShortString): TDwarfSection;
 var
   Entry, Offset, Length, LoadedSize: NativeUInt;
   Index: Cardinal;
 begin
-  Result := False;
-  Start := nil;
-  Size := 0;
+  Result := Default(TDwarfSection);
   Entry := Pe.Sections;
   for Index := 1 to Pe.SectionCount do
   begin
@@ -222,11 +218,10 @@ begin
       Length := LongAt(Pe, Entry + SectionSize);
       if (LoadedSize <> 0) and (LoadedSize < Length) then
         Length := LoadedSize;
-      Result := Holds(Pe, Offset, Length);
-      if not Result then
+      if not Holds(Pe, Offset, Length) then
         Exit;
-      Start := Pe.Image + Offset;
-      Size := Length;
+      Result.Start := Pe.Image + Offset;
+      Result.Size := Length;
       Exit;
     end;
     Inc(Entry, SectionEntry);
@@ -322,13 +317,14 @@ end;
 // Takes back the names of routines that begin elsewhere.
 procedure DropWrongNames(const Pe: TPeFile; const Symbols: TSymbols);
 var
-  Table: PByte;
-  Size, Offset: NativeUInt;
+  Table: TDwarfSection;
+  Offset: NativeUInt;
   Index: NativeInt;
   Symbol: PSymbol;
   Routine: PRoutine;
 begin
-  if not PeFindSection(Pe, '.pdata', Table, Size) then
+  Table := PeFindSection(Pe, '.pdata');
+  if Table.Start = nil then
     Exit;
   for Index := SymbolsIndexOf(Symbols, Pe.Base) to Symbols.Count - 1 do
   begin
@@ -336,7 +332,7 @@ begin
     Offset := NativeUInt(Symbol^.Address - Pe.Base);
     if Offset >= Pe.LoadedSize then
       Exit;
-    Routine := RoutineAt(PRoutine(Table), Size, Offset);
+    Routine := RoutineAt(PRoutine(Table.Start), Table.Size, Offset);
     if (Routine <> nil) and (Pe.Base + Routine^.First <> Symbol^.Offset)
       and not SymbolIsInner(Symbol) then
       Symbol^.Routine := nil;

@@ -58,7 +58,7 @@ implementation
 uses
   SysUtils, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.OsProcess, LaneMM.OsFiles,
   LaneMM.Threads, LaneMM.Text, LaneMM.SettingsState, LaneMM.StacksState, LaneMM.BacktraceText,
-  LaneMM.Symbols, LaneMM.Pe, LaneMM.CallSites;
+  LaneMM.Symbols, LaneMM.Dwarf, LaneMM.Pe, LaneMM.CallSites;
 
 procedure TUnwindTests.TakeHere;
 begin
@@ -234,18 +234,20 @@ end;
 procedure TUnwindTests.TableInTheFileHasTheLastRoutines;
 var
   Path: TPath;
-  Image, Table: PByte;
-  Size, TableSize: NativeUInt;
+  Image: PByte;
+  Table: TDwarfSection;
+  Size: NativeUInt;
   Index: Integer;
   Pe: TPeFile;
 begin
   OsProgramPath(@Path, SizeOf(Path));
   Image := OsFileMap(@Path, Size);
   AssertTrue('the program', PeOpen(Pe, Image, Size, Stacks.Module));
-  AssertTrue('the section', PeFindSection(Pe, '.pdata', Table, TableSize));
+  Table := PeFindSection(Pe, '.pdata');
+  AssertTrue('the section', Table.Start <> nil);
   for Index := 0 to Stacks.RoutinesSize div SizeOf(TRoutine) - 1 do
-    AssertTrue(Format('routine %d', [Index]), RoutineAt(PRoutine(Table), TableSize,
-      PRoutine(Table)[Index].First) = PRoutine(Table) + Index);
+    AssertTrue(Format('routine %d', [Index]), RoutineAt(PRoutine(Table.Start), Table.Size,
+      PRoutine(Table.Start)[Index].First) = PRoutine(Table.Start) + Index);
   OsFileUnmap(Image, Size);
 end;
 {$ifend}
