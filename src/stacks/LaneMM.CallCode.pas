@@ -53,9 +53,6 @@ uses
 
 {$I ../LaneMM.AfterUses.inc}
 
-type
-  PInstruction = ^Cardinal;
-
 function DistanceAt(Code: PByte): NativeInt; inline;
 begin
   Result := PInteger(Code)^;
@@ -180,42 +177,32 @@ end;
 
 // ---------------------------------------------------------------------------- AArch64 code
 
-// Returns whether the instruction is a call through a register.
-function A64IsCall(Instruction: Cardinal; out Register: Cardinal): Boolean;
+// Returns whether a call before Return goes through a register, which Load, right before it, loads.
+function A64LoadBefore(Return: NativeUInt; out Load: TInstruction): Boolean;
+var
+  Call: TInstruction;
 begin
-  Result := Instruction and $FFFFFC1F = $D63F0000; // blr
-  Register := Instruction shr 5 and 31;
-end;
-
-// Returns the offset that the instruction adds to a register to load this one; -1 if it is another
-// instruction.
-function A64LoadOffset(Instruction, Register: Cardinal): NativeInt;
-begin
-  Result := -1;
-  if Instruction and $FFC0001F = $F9400000 or Register then // ldr
-    Result := Instruction shr 10 and $FFF * SizeOf(Pointer)
-  else if Instruction and $FFF00C1F = $F8400000 or Register then // ldur, offset not negative
-    Result := Instruction shr 12 and $FF;
+  A64Decode(Return - 4, Call);
+  A64Decode(Return - 8, Load);
+  Result := (Call.Kind = ikCall) and (Load.Kind = ikLoad)
+    and (Call.Parts = RegisterBit(Load.Target)) and (Load.Operand.Index = NoRegister);
 end;
 
 // adrp base, page; add base, base, offset; ldr register, [base, offset]; blr register
-function A64CallPointer(Return: PInstruction): NativeUInt;
+function A64CallPointer(Return: NativeUInt): NativeUInt;
 var
-  Register, Base: Cardinal;
-  Offset, Pages: NativeInt;
+  Load, Sum, Page: TInstruction;
+  Base: Byte;
 begin
   Result := 0;
-  if not A64IsCall(Return[-1], Register) then
+  if not A64LoadBefore(Return, Load) then
     Exit;
-  Offset := A64LoadOffset(Return[-2], Register);
-  Base := Return[-2] shr 5 and 31;
-  if (Offset < 0) or (Return[-3] and $FFC003FF <> $91000000 or Base shl 5 or Base)
-    or (Return[-4] and $9F00001F <> $90000000 or Base) then
-    Exit;
-  // The number of pages is signed; its lowest two bits stand apart.
-  Pages := Integer(Return[-4] shl 8 and not $1FFF) div $800 + Integer(Return[-4] shr 29 and 3);
-  Result := NativeUInt(Return - 4) and not NativeUInt(4095)
-    + NativeUInt(Pages * 4096 + NativeInt(Return[-3] shr 10 and $FFF) + Offset);
+  Base := Load.Operand.Base;
+  A64Decode(Return - 12, Sum);
+  A64Decode(Return - 16, Page);
+  if (Sum.Kind = ikAddress) and (Sum.Target = Base) and (Sum.Operand.Base = Base)
+    and (Page.Kind = ikAddress) and (Page.Target = Base) and (Page.Operand.Base = NoRegister) then
+    Result := NativeUInt(Page.Operand.Offset + Sum.Operand.Offset + Load.Operand.Offset);
 end;
 
 function A64CallBefore(Return: NativeUInt; out Target: NativeUInt): TCallKind;
@@ -223,19 +210,18 @@ const
   CallOpcode = $94000000; // bl, with 26 bits of a signed number of instructions
 var
   Call: Cardinal;
-  Register: Cardinal;
 begin
   Result := ckNone;
   Target := 0;
   if not CodeIsOwn(Return) then
     Exit;
-  Call := PInstruction(Return)[-1];
+  Call := PCardinal(Return)[-1];
   if Call and $FC000000 = CallOpcode then
   begin
     Target := Return - SizeOf(Call) + NativeUInt(NativeInt(Integer(Call shl 6)) div 64 * 4);
     Result := ckDirect;
   end
-  else if A64IsCall(Call, Register) then
+  else if Call and $FFFFFC1F = $D63F0000 then // blr
     Result := ckIndirect;
 end;
 
@@ -296,7 +282,7 @@ begin
   if not CodeIsOwn(Return) then
     Exit;
   if IsA64 then
-    Result := A64CallPointer(PInstruction(Return))
+    Result := A64CallPointer(Return)
   else if IsX64 then
     Result := X64CallPointer(Return)
   else if IsX86 and (PWord(Return - CallRelativeLength)^ = CallRelative) then
@@ -336,13 +322,13 @@ end;
 
 function VirtualCallOffset(Return: NativeUInt): NativeInt;
 var
-  Register: Cardinal;
+  Load: TInstruction;
 begin
   Result := -1;
-  if IsA64 and CodeIsOwn(Return) and A64IsCall(PInstruction(Return)[-1], Register) then
-    Result := A64LoadOffset(PInstruction(Return)[-2], Register)
-  else if IsX86 then
-    Result := X86CallOffset(Return);
+  if IsX86 then
+    Result := X86CallOffset(Return)
+  else if CodeIsOwn(Return) and A64LoadBefore(Return, Load) then
+    Result := Load.Operand.Offset;
 end;
 
 end.
