@@ -129,33 +129,6 @@ end;
 
 // ---------------------------------------------------------------------------- order
 
-procedure Exchange(var First, Second: TSymbol); inline;
-var
-  Kept: TSymbol;
-begin
-  Kept := First;
-  First := Second;
-  Second := Kept;
-end;
-
-// Moves the item at Root down until its children, at 2 * Root + 1 and + 2, are not greater.
-procedure Sink(Items: PSymbol; Root, Count: NativeInt);
-var
-  Child: NativeInt;
-begin
-  repeat
-    Child := 2 * Root + 1;
-    if Child >= Count then
-      Exit;
-    if (Child + 1 < Count) and (Items[Child + 1].Address > Items[Child].Address) then
-      Inc(Child);
-    if Items[Child].Address <= Items[Root].Address then
-      Exit;
-    Exchange(Items[Child], Items[Root]);
-    Root := Child;
-  until False;
-end;
-
 procedure RemoveDoubles(var Symbols: TSymbols);
 var
   Index, Kept: NativeInt;
@@ -172,17 +145,29 @@ begin
   Symbols.Count := Kept + 1;
 end;
 
-// Heap sort: no recursion, no extra memory.
+// Shell sort: no recursion, no extra memory, little work where most items are in order.
 procedure SymbolsSort(var Symbols: TSymbols);
 var
-  Index: NativeInt;
+  Item: TSymbol;
+  Gap, Index, Place: NativeInt;
 begin
-  for Index := Symbols.Count div 2 - 1 downto 0 do
-    Sink(Symbols.Items, Index, Symbols.Count);
-  for Index := Symbols.Count - 1 downto 1 do
+  Gap := 1;
+  while Gap < Symbols.Count div 3 do
+    Gap := Gap * 3 + 1;
+  while Gap > 0 do
   begin
-    Exchange(Symbols.Items[0], Symbols.Items[Index]);
-    Sink(Symbols.Items, 0, Index);
+    for Index := Gap to Symbols.Count - 1 do
+    begin
+      Item := Symbols.Items[Index];
+      Place := Index;
+      while (Place >= Gap) and (Symbols.Items[Place - Gap].Address > Item.Address) do
+      begin
+        Symbols.Items[Place] := Symbols.Items[Place - Gap];
+        Dec(Place, Gap);
+      end;
+      Symbols.Items[Place] := Item;
+    end;
+    Gap := Gap div 3;
   end;
   RemoveDoubles(Symbols);
 end;
