@@ -114,36 +114,31 @@ begin
     At.Rex := Take(At) and 15;
 end;
 
-// Reads the byte with the length, and the prefix that the instruction would have without this one.
-procedure ReadVectorForm(var At: TDecoder; Bits: Byte);
+// Reads the two, three or four bytes: bits of registers, inverted, the map of opcodes, the length,
+// and the prefix that the instruction would have without this one.
+procedure ReadVector(var At: TDecoder);
 const
   Repeats: array[0..3] of Byte = (0, 0, $F3, $F2);
-begin
-  At.IsLong := Bits and 4 <> 0;
-  At.IsNarrow := Bits and 3 = 1;
-  At.Repeated := Repeats[Bits and 3];
-end;
-
-// Reads the two, three or four bytes: bits of registers, inverted, and the map of opcodes.
-procedure ReadVector(var At: TDecoder);
 var
-  Kind, Bits: Byte;
+  Kind, Bits, Form: Byte;
 begin
   At.IsVector := True;
   Kind := Take(At);
-  Bits := not Take(At);
+  Form := Take(At);
+  Bits := not Form;
   At.Map := 1;
   At.Rex := Bits shr 5 and RexReg;
-  if Kind = $C5 then
+  if Kind <> $C5 then
   begin
-    ReadVectorForm(At, not Bits);
-    Exit;
+    At.Rex := Bits shr 5;
+    At.Map := Form and 7;
+    Form := Take(At);
+    At.HasMask := Kind = $62;
+    Inc(At.Next, Ord(At.HasMask));
   end;
-  At.Rex := Bits shr 5;
-  At.Map := not Bits and 7;
-  ReadVectorForm(At, At.Next^);
-  At.HasMask := Kind = $62;
-  Inc(At.Next, 1 + Ord(At.HasMask));
+  At.IsLong := Form and 4 <> 0;
+  At.IsNarrow := Form and 3 = 1;
+  At.Repeated := Repeats[Form and 3];
 end;
 
 procedure ReadOpcode(var At: TDecoder);
