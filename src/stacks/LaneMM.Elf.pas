@@ -38,8 +38,7 @@ procedure ElfOpen(out Elf: TElf);
 /// Unmaps the files; the texts of the symbols become invalid.
 procedure ElfClose(var Elf: TElf);
 /// Sets module, routine, file and line of the symbols, which must be sorted, and adds the routines
-/// inlined there. Returns False when no
-/// file has line numbers that can be read.
+/// inlined there. Returns False when no file has line numbers that can be read.
 function ElfResolve(var Elf: TElf; var Symbols: TSymbols): Boolean;
 /// The same for the symbol at Index and the others in Mapping, the code of its module, in this or
 /// another process, or at address 0; Index becomes that of the first symbol after it.
