@@ -126,18 +126,15 @@ begin
   Move(Name^, Path[Start + Length(Folder)], TextLength(Name) + 1);
 end;
 
-// Makes the file that was opened behind the last one the last one, if it is of the same build; else
+// Makes the file that was opened behind the last one the last one, if it is the one wanted; else
 // closes it. Returns whether it is.
-function Keep(var Elf: TElf; IsSameBuild: Boolean): Boolean;
+function Keep(var Elf: TElf; IsWanted: Boolean): Boolean;
 begin
-  Result := IsSameBuild;
-  if not IsSameBuild then
-  begin
+  Result := IsWanted;
+  if IsWanted then
+    Inc(Elf.Count)
+  else
     ElfFileClose(Elf.Files[Elf.Count]);
-    Exit;
-  end;
-  Elf.Files[Elf.Count].Bias := Elf.Files[Elf.Count - 1].Bias;
-  Inc(Elf.Count);
 end;
 
 // Opens the file that the last one names.
@@ -236,25 +233,21 @@ function ElfResolveIn(var Elf: TElf; var Symbols: TSymbols; var Index: NativeInt
   const Mapping: TOsMapping): Boolean;
 var
   Bias: NativeUInt;
-  IsOpen: Boolean;
 begin
   Result := False;
   Bias := Mapping.First - Mapping.FileOffset;
-  IsOpen := (Elf.Count < Elf.Limit) and ElfFileOpen(Elf.Files[Elf.Count], Mapping);
-  if IsOpen and Elf.IsOwn and not ElfFileIsLoaded(Elf.Files[Elf.Count]) then
+  if (Elf.Count < Elf.Limit) and ElfFileOpen(Elf.Files[Elf.Count], Mapping)
+    and Keep(Elf, not Elf.IsOwn or ElfFileIsLoaded(Elf.Files[Elf.Count])) then
   begin
-    ElfFileClose(Elf.Files[Elf.Count]);
-    IsOpen := False;
-  end;
-  if IsOpen then
-  begin
-    Bias := Elf.Files[Elf.Count].Bias;
-    Inc(Elf.Count);
+    Bias := Elf.Files[Elf.Count - 1].Bias;
     Result := ResolveFile(Elf, Elf.Files[Elf.Count - 1], Symbols);
     // A file with its debug information, which it has not, is the last one then.
     if (Elf.Count < Elf.Limit) and not ElfFileIsWhole(Elf.Files[Elf.Count - 1])
       and (OpenByBuildId(Elf, Mapping) or OpenByLink(Elf, Mapping)) then
+    begin
+      Elf.Files[Elf.Count - 1].Bias := Bias;
       Result := ResolveFile(Elf, Elf.Files[Elf.Count - 1], Symbols);
+    end;
   end;
   Index := SetModule(Symbols, Index, Mapping, KeepPath(Elf, Mapping), Bias);
 end;
