@@ -32,6 +32,7 @@ type
     Image: PByte;        //< its contents, mapped read-only
     Size: NativeUInt;    //< bytes
     Bias: NativeUInt;    //< distance from the addresses in the file to those of the process
+    Head: NativeUInt;    //< ELF: address in the file of its first byte; the highest: not loaded
     IsPe: Boolean;       //< it has the format of Windows
     Pe: TPeFile;         //< then: its tables
     Unpacked: array[0..MaxUnpacked - 1] of TDwarfSection; //< sections that were decompressed
@@ -98,6 +99,7 @@ const
   SegmentIsProtected = $6474E552; // the part of a loaded one that is made read-only
   RightToRun = 1;
   RightToWrite = 2;
+  NoHead = High(NativeUInt);
 
   HeadSize = 52 + 12 * Is64;     // of the file
 
@@ -183,17 +185,17 @@ begin
     + WordAt(Segment + SegmentFileSize));
 end;
 
-// Returns the load bias of the segment that Mapping maps; 0 for a file at fixed addresses, or that
-// is not loaded. Several segments may lie in one page of the file: then the rights tell.
-function FindBias(const Elf: TElfFile; const Mapping: TOsMapping): NativeUInt;
+// Finds Head, and Bias: that of the segment that Mapping maps; 0 for a file at fixed addresses, or
+// that is not loaded. Several segments may lie in one page of the file: then the rights tell.
+procedure ReadSegments(var Elf: TElfFile; const Mapping: TOsMapping);
 var
   Segment: PByte;
   EntrySize, Index, Fit: Cardinal;
   Offset: NativeUInt;
+  IsMoved: Boolean;
 begin
-  Result := 0;
-  if (HalfAt(Elf.Image + TypeOffset) <> PositionIndependent) or (Mapping.First = 0) then
-    Exit;
+  Elf.Head := NoHead;
+  IsMoved := (HalfAt(Elf.Image + TypeOffset) = PositionIndependent) and (Mapping.First <> 0);
   Fit := 0;
   EntrySize := HalfAt(Elf.Image + SegmentEntryOffset);
   Offset := WordAt(Elf.Image + SegmentTableOffset);
@@ -202,10 +204,13 @@ begin
     if not Holds(Elf, Offset, SegmentHeaderSize) then
       Exit;
     Segment := Elf.Image + Offset;
-    if IsMapped(Segment, Mapping) and (RightsInCommon(Segment, Mapping) >= Fit) then
+    if (Elf.Head = NoHead) and (PCardinal(Segment)^ = SegmentIsLoaded)
+      and (WordAt(Segment + SegmentFileOffset) = 0) then
+      Elf.Head := WordAt(Segment + SegmentAddress);
+    if IsMoved and IsMapped(Segment, Mapping) and (RightsInCommon(Segment, Mapping) >= Fit) then
     begin
       Fit := RightsInCommon(Segment, Mapping);
-      Result := Mapping.First - Mapping.FileOffset - WordAt(Segment + SegmentAddress)
+      Elf.Bias := Mapping.First - Mapping.FileOffset - WordAt(Segment + SegmentAddress)
         + WordAt(Segment + SegmentFileOffset);
     end;
     Inc(Offset, EntrySize);
@@ -241,7 +246,7 @@ begin
     Exit(False);
   Result := Holds(Elf, 0, HeadSize) and (PCardinal(Elf.Image)^ = Magic);
   if Result then
-    Elf.Bias := FindBias(Elf, Mapping)
+    ReadSegments(Elf, Mapping)
   else if PeOpen(Elf.Pe, Elf.Image, Elf.Size, Mapping.First - Mapping.FileOffset) then
   begin
     Elf.IsPe := True;
@@ -252,39 +257,16 @@ begin
     OsFileUnmap(Elf.Image, Elf.Size);
 end;
 
-// Returns whether the head of the file is at Address; True also where that cannot be read.
-function HasHeadAt(const Elf: TElfFile; Address: NativeUInt): Boolean;
+// Tells files apart by their heads: these have the places of all tables.
+function ElfFileIsLoaded(const Elf: TElfFile): Boolean;
 var
   Head: array[0..HeadSize div SizeOf(Cardinal) - 1] of Cardinal;
   Index: Cardinal;
 begin
   Result := True;
-  if OsRead(Address, @Head, HeadSize) then
+  if not Elf.IsPe and (Elf.Head <> NoHead) and OsRead(Elf.Bias + Elf.Head, @Head, HeadSize) then
     for Index := 0 to High(Head) do
       Result := Result and (Head[Index] = (PCardinal(Elf.Image) + Index)^);
-end;
-
-// Tells files apart by their heads: these have the places of all tables.
-function ElfFileIsLoaded(const Elf: TElfFile): Boolean;
-var
-  Segment: PByte;
-  Index, EntrySize: Cardinal;
-  Offset: NativeUInt;
-begin
-  Result := True;
-  if Elf.IsPe then
-    Exit;
-  EntrySize := HalfAt(Elf.Image + SegmentEntryOffset);
-  Offset := WordAt(Elf.Image + SegmentTableOffset);
-  for Index := 1 to HalfAt(Elf.Image + CountsOffset) do
-  begin
-    if not Holds(Elf, Offset, SegmentHeaderSize) then
-      Exit;
-    Segment := Elf.Image + Offset;
-    if (PCardinal(Segment)^ = SegmentIsLoaded) and (WordAt(Segment + SegmentFileOffset) = 0) then
-      Exit(HasHeadAt(Elf, Elf.Bias + WordAt(Segment + SegmentAddress)));
-    Inc(Offset, EntrySize);
-  end;
 end;
 
 procedure ElfFileClose(var Elf: TElfFile);
