@@ -148,21 +148,13 @@ begin
   Result := Cache.IsWhole or (Count > Stacks.Depth);
 end;
 
-// Returns whether all words that the last unwind read for its first Count frames are unchanged.
-function IsUnchanged(const Cache: TUnwindCache; Count: NativeUInt): Boolean; inline;
-var
-  Last: PStackWord;
-begin
-  Last := Cache.Steps[Count - 1].WordLimit - 1;
-  Result := (Last^.At^ = Last^.Value) and AreThere(@Cache.Words[0], Last);
-end;
-
 // Returns the number of the outermost frames whose words are all unchanged.
 function UnchangedCount(const Cache: TUnwindCache): NativeUInt;
 var
   Word, Limit: PStackWord;
 begin
-  if IsUnchanged(Cache, Cache.Count) then
+  Limit := Cache.Steps[Cache.Count - 1].WordLimit - 1;
+  if (Limit^.At^ = Limit^.Value) and AreThere(@Cache.Words[0], Limit) then
     Exit(Cache.Count);
   Result := 0;
   Word := @Cache.Words[0];
@@ -526,26 +518,6 @@ begin
     Clear(@Cache.Known, KnownCount, SizeOf(TKnownPlace));
 end;
 
-// Unwinds from Walk on, and keeps the path at Way.
-function TakeAnew(var Cache: TUnwindCache; Way: PCachedPath; var Walk: TUnwind): Cardinal;
-var
-  Count: NativeUInt;
-begin
-  LookForChanges(Cache);
-  if Cache.Limit <> Walk.Limit then
-  begin
-    Cache.Limit := Walk.Limit;
-    Cache.Count := 0; // of a thread that owned the record before: its stack may be gone
-  end;
-  Count := WalkUp(Cache, Walk);
-  Result := Append(Cache, Count);
-  Keep(Way^, Cache, Count, Result);
-  if Cache.PassingCount = 0 then
-    Exit;
-  Way^.Pc := 0;
-  Dec(Cache.Count, Cache.PassingCount);
-end;
-
 // Returns the place of the path that the callers choose.
 function PathFor(var Cache: TUnwindCache; const Walk: TUnwind): PCachedPath; inline;
 begin
@@ -588,13 +560,26 @@ function UnwindCacheTake(var Cache: TUnwindCache; Frame, Limit: NativeUInt): Car
 var
   Walk: TUnwind;
   Way: PCachedPath;
+  Count: NativeUInt;
 begin
   UnwindFrom(Frame, Limit, Walk);
   // The place that UnwindCacheFind has found. Any place serves: its path is compared.
   Way := RecentAt(Cache, Frame)^;
   if Way = nil then
     Way := PathFor(Cache, Walk);
-  Result := TakeAnew(Cache, Way, Walk);
+  LookForChanges(Cache);
+  if Cache.Limit <> Limit then
+  begin
+    Cache.Limit := Limit;
+    Cache.Count := 0; // of a thread that owned the record before: its stack may be gone
+  end;
+  Count := WalkUp(Cache, Walk);
+  Result := Append(Cache, Count);
+  Keep(Way^, Cache, Count, Result);
+  if Cache.PassingCount = 0 then
+    Exit;
+  Way^.Pc := 0;
+  Dec(Cache.Count, Cache.PassingCount);
 end;
 
 end.
