@@ -51,7 +51,7 @@ function ElfFindModule(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
 implementation
 
 uses
-  LaneMM.Bits, LaneMM.Dwarf, LaneMM.Inlined;
+  LaneMM.Dwarf, LaneMM.Inlined;
 
 procedure ElfOpen(out Elf: TElf);
 const
@@ -113,19 +113,6 @@ end;
 
 // ---------------------------------------------------------------------------- separate files
 
-// Replaces the name of the file in Path by Folder and Name; returns False where they do not fit.
-function ReplaceName(var Path: TPath; const Folder: ShortString; Name: PAnsiChar): Boolean;
-var
-  Start: NativeUInt;
-begin
-  Start := TextFileName(@Path) - PAnsiChar(@Path);
-  Result := Start + Length(Folder) + TextLength(Name) < High(Path);
-  if not Result then
-    Exit;
-  Move(Folder[1], Path[Start], Length(Folder));
-  Move(Name^, Path[Start + Length(Folder)], TextLength(Name) + 1);
-end;
-
 // Makes the file that was opened behind the last one the last one, if it is the one wanted; else
 // closes it. Returns whether it is.
 function Keep(var Elf: TElf; IsWanted: Boolean): Boolean;
@@ -145,6 +132,7 @@ var
   Index, Checksum: Cardinal;
   Name: PAnsiChar;
   Separate: TOsMapping;
+  Path: TText;
 begin
   Result := False;
   if not ElfFileLink(Elf.Files[Elf.Count - 1], Name, Checksum) then
@@ -152,9 +140,11 @@ begin
   Separate := Mapping;
   for Index := 0 to High(Folders) do
   begin
-    Separate.Path := Mapping.Path;
-    if ReplaceName(Separate.Path, Folders[Index], Name)
-      and ElfFileOpen(Elf.Files[Elf.Count], Separate)
+    TextOpenAt(Path, @Separate.Path, SizeOf(Separate.Path));
+    TextAddSome(Path, @Mapping.Path, TextFileName(@Mapping.Path) - PAnsiChar(@Mapping.Path));
+    TextAdd(Path, Folders[Index]);
+    TextAddChars(Path, Name);
+    if not Path.IsCut and ElfFileOpen(Elf.Files[Elf.Count], Separate)
       and Keep(Elf, Crc32(Elf.Files[Elf.Count].Image, Elf.Files[Elf.Count].Size) = Checksum) then
       Exit(True);
   end;
