@@ -615,18 +615,15 @@ begin
   end;
 end;
 
-// Reads the entry of an inlined routine.
-function ReadInlined(var Reading: TReading; Attributes: PByte): Boolean;
+// Adds the inlined routine to the symbols in its ranges.
+procedure AddInlined(var Reading: TReading; const Entry: TValues);
 var
-  Values: TValues;
   Ranges: TRanges;
   Index: NativeInt;
 begin
-  Result := ReadEntry(Reading, Reading.Here.Entries, Attributes, Values);
-  if not Result or not RangesOpen(Reading, Values, Ranges) then
-    Exit;
-  while RangesNext(Reading, Ranges, Index) do
-    AddLevel(Reading, Values, Ranges, Index);
+  if RangesOpen(Reading, Entry, Ranges) then
+    while RangesNext(Reading, Ranges, Index) do
+      AddLevel(Reading, Entry, Ranges, Index);
 end;
 
 // Reads all entries of the unit.
@@ -646,15 +643,12 @@ begin
     Abbreviation := @Reading.Table^[Code];
     if Abbreviation^.Attributes = nil then
       Exit;
-    if Abbreviation^.IsInlined then
-    begin
-      if not ReadInlined(Reading, Abbreviation^.Attributes) then
-        Exit;
-    end
-    else if Abbreviation^.Size >= 0 then
+    if (Abbreviation^.Size >= 0) and not Abbreviation^.IsInlined then
       Skip(Reading.Here.Entries, Abbreviation^.Size)
     else if not ReadEntry(Reading, Reading.Here.Entries, Abbreviation^.Attributes, Values) then
-      Exit;
+      Exit
+    else if Abbreviation^.IsInlined then
+      AddInlined(Reading, Values);
   end;
 end;
 
