@@ -353,9 +353,7 @@ end;
 // Takes a node; returns its index, or 0 when there is none. Sweeps the table if that is due.
 function TakeNode(Table: PCallTable; Limit: NativeUInt): Cardinal;
 begin
-  Result := 0;
-  if LoadAcquire(Table^.Free) and NodeMask <> 0 then
-    Result := PopFree(Table);
+  Result := PopFree(Table);
   if Result = 0 then
     Result := TakeUnused(Table, Limit);
   if Result <> 0 then
