@@ -475,7 +475,7 @@ end;
 // Adds why a log has no line numbers.
 procedure AddLineNote(var Text: TText; const Log: TLog);
 begin
-  if Log.Symbolizer.HasLines then
+  if Log.Symbolizer.Elf.HasLines then
     Exit;
   if IsLibrary then
     TextAdd(Text, '  `addr2line -Cfie MODULE OFFSET` prints source lines of modules with'

@@ -21,7 +21,6 @@ type
   TSymbolizer = record
     Symbols: TSymbols;   //< the addresses of all frames
     Elf: TElf;           //< their executable files
-    HasLines: Boolean;   //< the files have line numbers that can be read
     Texts: TText;        //< copies of the texts of Symbols, if these are kept
     Changes: NativeUInt; //< Stacks.CodeChanges before they were found
   end;
@@ -108,7 +107,7 @@ procedure SymbolizerResolve(var Symbolizer: TSymbolizer);
 begin
   SymbolsSort(Symbolizer.Symbols);
   ElfOpen(Symbolizer.Elf);
-  Symbolizer.HasLines := ElfResolve(Symbolizer.Elf, Symbolizer.Symbols);
+  ElfResolve(Symbolizer.Elf, Symbolizer.Symbols);
 end;
 
 // ---------------------------------------------------------------------------- keeping

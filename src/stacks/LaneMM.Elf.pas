@@ -29,7 +29,8 @@ type
     Limit: Cardinal;          //< most files
     Paths: TText;             //< their paths, each ended by #0
     Folder: ShortString;      //< where packages put debug information
-    HasUnknownLines: Boolean; //< a file has line numbers that cannot be read
+    HasLines: Boolean;        //< a file has line numbers that can be read
+    HasUnknownLines: Boolean; //< a file has others
     IsOwn: Boolean;           //< the mappings are those of this process
   end;
 
@@ -38,12 +39,12 @@ procedure ElfOpen(out Elf: TElf);
 /// Unmaps the files; the texts of the symbols become invalid.
 procedure ElfClose(var Elf: TElf);
 /// Sets module, routine, file and line of the symbols, which must be sorted, and adds the routines
-/// inlined there. Returns False when no file has line numbers that can be read.
-function ElfResolve(var Elf: TElf; var Symbols: TSymbols): Boolean;
+/// inlined there.
+procedure ElfResolve(var Elf: TElf; var Symbols: TSymbols);
 /// The same for the symbol at Index and the others in Mapping, the code of its module, in this or
 /// another process, or at address 0; Index becomes that of the first symbol after it.
-function ElfResolveIn(var Elf: TElf; var Symbols: TSymbols; var Index: NativeInt;
-  const Mapping: TOsMapping): Boolean;
+procedure ElfResolveIn(var Elf: TElf; var Symbols: TSymbols; var Index: NativeInt;
+  const Mapping: TOsMapping);
 /// OsFindMapping; of variables that begin as zero, which lie in a mapping of their own behind the
 /// file of their module, that of the file, up to their end.
 function ElfFindModule(Address: NativeUInt; out Mapping: TOsMapping): Boolean;
@@ -81,8 +82,8 @@ begin
   TextClose(Elf.Paths);
 end;
 
-// Resolves the symbols of a file; returns whether it has readable line numbers.
-function ResolveFile(var Elf: TElf; var Source: TElfFile; var Symbols: TSymbols): Boolean;
+// Resolves the symbols of a file.
+procedure ResolveFile(var Elf: TElf; var Source: TElfFile; var Symbols: TSymbols);
 var
   Lines: TDwarfLines;
   Info: TDwarfInfo;
@@ -90,15 +91,15 @@ begin
   ElfFileNameRoutines(Source, Symbols);
   Lines.Lines := ElfFileSection(Source, '.debug_line');
   if Lines.Lines.Start = nil then
-    Exit(False);
+    Exit;
   Lines.LineNames := ElfFileNames(Source, '.debug_line_str');
   Lines.Names := ElfFileNames(Source, '.debug_str');
-  Result := DwarfFindLines(Symbols, Lines, Source.Bias);
-  if not Result then
+  if not DwarfFindLines(Symbols, Lines, Source.Bias) then
   begin
     Elf.HasUnknownLines := True;
     Exit;
   end;
+  Elf.HasLines := True;
   Info.Info := ElfFileSection(Source, '.debug_info');
   Info.Abbreviations := ElfFileSection(Source, '.debug_abbrev');
   if Info.Info.Start = nil then
@@ -219,24 +220,23 @@ begin
   end;
 end;
 
-function ElfResolveIn(var Elf: TElf; var Symbols: TSymbols; var Index: NativeInt;
-  const Mapping: TOsMapping): Boolean;
+procedure ElfResolveIn(var Elf: TElf; var Symbols: TSymbols; var Index: NativeInt;
+  const Mapping: TOsMapping);
 var
   Bias: NativeUInt;
 begin
-  Result := False;
   Bias := Mapping.First - Mapping.FileOffset;
   if (Elf.Count < Elf.Limit) and ElfFileOpen(Elf.Files[Elf.Count], Mapping)
     and Keep(Elf, not Elf.IsOwn or ElfFileIsLoaded(Elf.Files[Elf.Count])) then
   begin
     Bias := Elf.Files[Elf.Count - 1].Bias;
-    Result := ResolveFile(Elf, Elf.Files[Elf.Count - 1], Symbols);
+    ResolveFile(Elf, Elf.Files[Elf.Count - 1], Symbols);
     // A file with its debug information, which it has not, is the last one then.
     if (Elf.Count < Elf.Limit) and not ElfFileIsWhole(Elf.Files[Elf.Count - 1])
       and (OpenByBuildId(Elf, Mapping) or OpenByLink(Elf, Mapping)) then
     begin
       Elf.Files[Elf.Count - 1].Bias := Bias;
-      Result := ResolveFile(Elf, Elf.Files[Elf.Count - 1], Symbols);
+      ResolveFile(Elf, Elf.Files[Elf.Count - 1], Symbols);
     end;
   end;
   Index := SetModule(Symbols, Index, Mapping, KeepPath(Elf, Mapping), Bias);
@@ -324,7 +324,7 @@ begin
 end;
 
 // Resolves the symbols of the next mappings; returns whether there were any.
-function ResolveNext(var Elf: TElf; var Table: TFoundTable; var HasLines: Boolean): Boolean;
+function ResolveNext(var Elf: TElf; var Table: TFoundTable): Boolean;
 var
   Index: NativeInt;
   Found: PFound;
@@ -335,14 +335,13 @@ begin
   for Index := 0 to Table.Count - 1 do
   begin
     Found := PFound(@Table.Items) + Index;
-    if not IsImage(Elf, Found^.Mapping)
-      and ElfResolveIn(Elf, Table.Symbols^, Found^.Symbol, Found^.Mapping) then
-      HasLines := True;
+    if not IsImage(Elf, Found^.Mapping) then
+      ElfResolveIn(Elf, Table.Symbols^, Found^.Symbol, Found^.Mapping);
   end;
   Result := Table.Count > 0;
 end;
 
-function ElfResolve(var Elf: TElf; var Symbols: TSymbols): Boolean;
+procedure ElfResolve(var Elf: TElf; var Symbols: TSymbols);
 const
   MostFound = 256;
 var
@@ -351,7 +350,6 @@ var
   Most: NativeInt;
   Size: NativeUInt;
 begin
-  Result := False;
   Elf.IsOwn := True;
   Most := MostFound;
   if Symbols.Count < Most then
@@ -366,7 +364,7 @@ begin
   Table^.Symbols := @Symbols;
   Table^.Index := 0;
   repeat
-  until not ResolveNext(Elf, Table^, Result);
+  until not ResolveNext(Elf, Table^);
   if Table <> @Single then
     OsReleasePages(Table, Size);
 end;
