@@ -56,7 +56,7 @@ type
 
 // ---------------------------------------------------------------------------- bits
 
-// Reads ahead until there are Count bits, MaxWidth at most. Past the end of the stream they are 0.
+// Reads ahead until there are Count bits, 16 at most. Past the end of the stream they are 0.
 procedure NeedBits(var Stream: TInflation; Count: Cardinal); inline;
 begin
   while Stream.BitCount < Count do
@@ -231,11 +231,8 @@ var
   Count: NativeUInt;
 begin
   AlignToByte(Stream);
-  Count := TakeBits(Stream, 8);
-  Count := TakeBits(Stream, 8) shl 8 or Count;
-  Stream.IsValid := (TakeBits(Stream, 8) xor Count and $FF = $FF)
-    and (TakeBits(Stream, 8) xor Count shr 8 = $FF)
-    and not IsPastEnd(Stream)
+  Count := TakeBits(Stream, 16);
+  Stream.IsValid := (TakeBits(Stream, 16) xor Count = $FFFF) and not IsPastEnd(Stream)
     and (Count <= NativeUInt(Stream.Limit - Stream.Next))
     and (Count <= NativeUInt(Stream.TargetLimit - Stream.Target));
   if not Stream.IsValid then
