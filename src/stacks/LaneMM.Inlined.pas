@@ -365,16 +365,22 @@ end;
 
 // ---------------------------------------------------------------------------- values
 
-// Returns the address that a value is.
-function AddressOf(const Reading: TReading; const Value: TValue): NativeUInt;
+// Returns an address of the unit by its number.
+function AddressAt(const Reading: TReading; Index: NativeUInt): NativeUInt;
 var
   Cursor: TDwarfCursor;
 begin
-  if Value.Form = FormAddress then
-    Exit(Value.Number);
   Cursor := DwarfCursorAt(Reading.Info^.Addresses, Reading.Here.Values[atAddressBase].Number
-    + Value.Number * Reading.Here.AddressSize);
+    + Index * Reading.Here.AddressSize);
   Result := DwarfReadFixed(Cursor, Reading.Here.AddressSize);
+end;
+
+// Returns the address that a value is.
+function AddressOf(const Reading: TReading; const Value: TValue): NativeUInt;
+begin
+  Result := Value.Number;
+  if Value.Form <> FormAddress then
+    Result := AddressAt(Reading, Result);
 end;
 
 // Returns the text that a value is; nil if there is none.
@@ -507,15 +513,6 @@ begin
     Ranges.Limit := Ranges.First;
 end;
 
-function IndexedAddress(const Reading: TReading; var Cursor: TDwarfCursor): NativeUInt;
-var
-  Value: TValue;
-begin
-  Value.Form := FormAddressIndex;
-  Value.Number := DwarfReadUnsigned(Cursor);
-  Result := AddressOf(Reading, Value);
-end;
-
 // NextPair from version 5 on.
 function NextOfList(const Reading: TReading; var Ranges: TRanges): Boolean;
 const
@@ -528,7 +525,7 @@ begin
   Result := Kind in [BaseIndex..AddressAndLength];
   case Kind of
     BaseIndex, IndexToIndex, IndexAndLength:
-      Ranges.First := IndexedAddress(Reading, Ranges.Cursor);
+      Ranges.First := AddressAt(Reading, DwarfReadUnsigned(Ranges.Cursor));
     Offsets: Ranges.First := Ranges.Base + DwarfReadUnsigned(Ranges.Cursor);
   else
     Ranges.First := DwarfReadFixed(Ranges.Cursor, Reading.Here.AddressSize);
@@ -540,7 +537,7 @@ begin
         Ranges.Limit := Ranges.First; // an empty range
         Ranges.IsBaseDropped := DwarfIsDropped(Ranges.Base);
       end;
-    IndexToIndex: Ranges.Limit := IndexedAddress(Reading, Ranges.Cursor);
+    IndexToIndex: Ranges.Limit := AddressAt(Reading, DwarfReadUnsigned(Ranges.Cursor));
     Offsets:
       begin
         Ranges.Limit := Ranges.Base + DwarfReadUnsigned(Ranges.Cursor);
