@@ -69,6 +69,7 @@ begin
   Memory := OsReserve(MostSlices * SliceSize);
   OsCommit(Memory, MostSlices * SliceSize);
   Span := @Records[0];
+  Format(SmallClass);
 end;
 
 procedure TSpanTests.TearDown;
@@ -106,7 +107,6 @@ end;
 
 procedure TSpanTests.FreshSpanHasNoBlockToGiveBeforeARefill;
 begin
-  Format(SmallClass);
   AssertTrue('nil', SpanTake(Span) = nil);
   AssertTrue('refilled', SpanRefill(Span));
   AssertTrue('a block', SpanTake(Span) <> nil);
@@ -146,14 +146,12 @@ end;
 
 procedure TSpanTests.RefillOfAFullSpanFails;
 begin
-  Format(SmallClass);
   TakeAll;
   AssertFalse('refilled', SpanRefill(Span));
 end;
 
 procedure TSpanTests.FirstRefillLeavesMostOfTheSpanUntouched;
 begin
-  Format(SmallClass);
   SpanRefill(Span);
   AssertTrue('untouched', IsZero(Memory + SliceSize div 2, SliceSize div 2));
 end;
@@ -162,7 +160,6 @@ procedure TSpanTests.LastPutIsTakenFirst;
 var
   First, Second: PBlock;
 begin
-  Format(SmallClass);
   First := TakeOrRefill;
   Second := TakeOrRefill;
   SpanPut(Span, First);
@@ -175,7 +172,6 @@ procedure TSpanTests.PutTellsTheLastBlock;
 var
   First, Second: PBlock;
 begin
-  Format(SmallClass);
   First := TakeOrRefill;
   Second := TakeOrRefill;
   AssertFalse('one is left', SpanPut(Span, First));
@@ -186,7 +182,6 @@ procedure TSpanTests.RefillTakesWhatOthersFreed;
 var
   Count: Integer;
 begin
-  Format(SmallClass);
   Count := TakeAll;
   Push(PBlock(Memory));
   Push(PBlock(Memory + Span^.BlockSize));
@@ -197,7 +192,6 @@ end;
 
 procedure TSpanTests.FullMeansThatNothingIsLeftToGive;
 begin
-  Format(SmallClass);
   AssertFalse('fresh', SpanIsFull(Span));
   TakeAll;
   AssertTrue('all are taken', SpanIsFull(Span));
@@ -211,7 +205,6 @@ procedure TSpanTests.EmptyCountsWhatOthersFreed;
 var
   First, Second: PBlock;
 begin
-  Format(SmallClass);
   First := TakeOrRefill;
   Second := TakeOrRefill;
   Push(First);
@@ -300,7 +293,6 @@ var
   Life: Integer;
   Last: NativeUInt;
 begin
-  Format(SmallClass);
   for Life := 1 to 100 do
   begin
     Last := Span^.LinkKey;
@@ -317,7 +309,6 @@ procedure TSpanTests.FreeBlockLooksFree;
 var
   First, Second, Third: PBlock;
 begin
-  Format(SmallClass);
   First := TakeOrRefill;
   Second := TakeOrRefill;
   Third := TakeOrRefill;
@@ -333,7 +324,6 @@ procedure TSpanTests.BlockHandedOutLooksInUse;
 var
   Block: PBlock;
 begin
-  Format(SmallClass);
   Block := TakeOrRefill;
   SpanPut(Span, Block);
   Block := TakeOrRefill;
@@ -345,7 +335,6 @@ var
   Block: PNativeUInt;
   Neighbour: NativeUInt;
 begin
-  Format(SmallClass);
   Block := PNativeUInt(TakeOrRefill);
   Neighbour := NativeUInt(Block) + Span^.BlockSize;
   Block^ := 0;
@@ -370,7 +359,6 @@ procedure TSpanTests.ListKnowsItsBlocks;
 var
   First, Second: PBlock;
 begin
-  Format(SmallClass);
   First := TakeOrRefill;
   Second := TakeOrRefill;
   AssertFalse('in use', SpanHasFreeBlock(Span, First));
@@ -438,7 +426,6 @@ end;
 
 procedure TSpanTests.FreshSpanHasNothingOfItsFormerLife;
 begin
-  Format(SmallClass);
   Span^.Remote := LifeStep * 3 + LifeStep div 2 + 3; // as a thread lost in a fork may leave it
   Span^.IsShared := True;
   SpanFormat(Span, SmallClass, Process.Abandoned);
@@ -451,7 +438,6 @@ procedure TSpanTests.CollectTakesWhatOthersFreed;
 var
   Count: Integer;
 begin
-  Format(SmallClass);
   Count := TakeAll;
   Push(PBlock(Memory));
   Push(PBlock(Memory + Span^.BlockSize));
@@ -465,7 +451,6 @@ procedure TSpanTests.OverwrittenLinkEndsACollectedList;
 var
   Count: Integer;
 begin
-  Format(SmallClass);
   Count := TakeAll;
   Push(PBlock(Memory));
   Push(PBlock(Memory + Span^.BlockSize));
