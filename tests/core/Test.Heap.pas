@@ -32,13 +32,13 @@ type
     function SpanGivenUp: PSpan;
     function SpanTakenOver: PSpan;
     function BlockOf(Span: PSpan): PBlock;
-    procedure FillSpans(out Spans: TSpans);
-    procedure TakeOverMany(out Spans: TManySpans);
-    function CountQueued(const Spans: TManySpans): Integer;
-    function CountInUse(const Spans: TManySpans): Integer;
-    procedure PutOf(const Spans: TSpans; Heap: PHeap; Count: Integer);
-    function CountOwned(const Spans: TSpans; Heap: PHeap): Integer;
+    procedure FillSpans(out Spans: array of PSpan);
+    procedure TakeOverMany(out Spans: array of PSpan);
+    function CountQueued(const Spans: array of PSpan): Integer;
+    procedure PutOf(const Spans: array of PSpan; Heap: PHeap; Count: Integer);
+    function CountOwned(const Spans: array of PSpan; Heap: PHeap): Integer;
     procedure PutAllOf(Span: PSpan; Heap: PHeap; ButOne: Boolean);
+    procedure PutAll(const Spans: array of PSpan; Heap: PHeap);
     function IsGone(Span: PSpan): Boolean;
   protected
     procedure SetUp; override;
@@ -232,32 +232,33 @@ begin
 end;
 
 // Fills spans, all of which are given up then.
-procedure THeapTests.FillSpans(out Spans: TSpans);
+procedure THeapTests.FillSpans(out Spans: array of PSpan);
 var
   Index: Integer;
 begin
-  for Index := 1 to High(Spans) do
+  for Index := 0 to High(Spans) do
     Spans[Index] := FillSpan;
   Take(Mine);
 end;
 
 // Frees Count blocks of each span.
-procedure THeapTests.PutOf(const Spans: TSpans; Heap: PHeap; Count: Integer);
+procedure THeapTests.PutOf(const Spans: array of PSpan; Heap: PHeap; Count: Integer);
 var
-  Index, Left: Integer;
+  Span: PSpan;
+  Left: Integer;
 begin
-  for Index := 1 to High(Spans) do
+  for Span in Spans do
     for Left := Count downto 1 do
-      Put(Heap, BlockOf(Spans[Index]));
+      Put(Heap, BlockOf(Span));
 end;
 
-function THeapTests.CountOwned(const Spans: TSpans; Heap: PHeap): Integer;
+function THeapTests.CountOwned(const Spans: array of PSpan; Heap: PHeap): Integer;
 var
-  Index: Integer;
+  Span: PSpan;
 begin
   Result := 0;
-  for Index := 1 to High(Spans) do
-    Inc(Result, Ord(OwnerOf(Spans[Index]) = Heap));
+  for Span in Spans do
+    Inc(Result, Ord(OwnerOf(Span) = Heap));
 end;
 
 procedure THeapTests.PutAllOf(Span: PSpan; Heap: PHeap; ButOne: Boolean);
@@ -270,6 +271,14 @@ begin
         ButOne := False
       else
         Put(Heap, Blocks[Index]);
+end;
+
+procedure THeapTests.PutAll(const Spans: array of PSpan; Heap: PHeap);
+var
+  Span: PSpan;
+begin
+  for Span in Spans do
+    PutAllOf(Span, Heap, False);
 end;
 
 function THeapTests.IsGone(Span: PSpan): Boolean;
@@ -963,34 +972,20 @@ begin
 end;
 
 // Has Others take over spans that Mine fills, by one free of each: they wait on Taken.
-procedure THeapTests.TakeOverMany(out Spans: TManySpans);
-var
-  Index: Integer;
+procedure THeapTests.TakeOverMany(out Spans: array of PSpan);
 begin
-  SetLength(Blocks, High(Spans) * 10 + 10);
-  for Index := 1 to High(Spans) do
-    Spans[Index] := FillSpan;
-  Take(Mine);
-  for Index := 1 to High(Spans) do
-    Put(Others, BlockOf(Spans[Index]));
+  SetLength(Blocks, Length(Spans) * 10 + 10);
+  FillSpans(Spans);
+  PutOf(Spans, Others, 1);
 end;
 
-function THeapTests.CountQueued(const Spans: TManySpans): Integer;
+function THeapTests.CountQueued(const Spans: array of PSpan): Integer;
 var
-  Index: Integer;
+  Span: PSpan;
 begin
   Result := 0;
-  for Index := 1 to High(Spans) do
-    Inc(Result, Ord(Spans[Index]^.Prev <> nil));
-end;
-
-function THeapTests.CountInUse(const Spans: TManySpans): Integer;
-var
-  Index: Integer;
-begin
-  Result := 0;
-  for Index := 1 to High(Spans) do
-    Inc(Result, Ord(OwnerOf(Spans[Index]) = Others));
+  for Span in Spans do
+    Inc(Result, Ord(Span^.Prev <> nil));
 end;
 
 procedure THeapTests.CallQueuesNoMoreThanSomeSpans;
@@ -1008,28 +1003,25 @@ end;
 procedure THeapTests.SweepByPartsReachesEverySpan;
 var
   Spans: TManySpans;
-  Index: Integer;
   Left: Cardinal;
 begin
   TakeOverMany(Spans);
-  for Index := 1 to High(Spans) do
-    PutAllOf(Spans[Index], Mine, False);
+  PutAll(Spans, Mine);
   Left := 10;
   AssertFalse('at the end', HeapSweepSome(Others, Left));
   Same(0, Left, 'left');
-  Same(High(Spans) - 10, CountInUse(Spans), 'in use after ten');
+  Same(High(Spans) - 10, CountOwned(Spans, Others), 'in use after ten');
   Left := High(Spans);
   HeapSweepSome(Others, Left);
   Left := High(Spans);
   AssertTrue('to the end', HeapSweepSome(Others, Left));
-  Same(0, CountInUse(Spans), 'in use');
+  Same(0, CountOwned(Spans, Others), 'in use');
 end;
 
 procedure THeapTests.SpanThatLeavesTheQueueDoesNotEndASweepByParts;
 var
   Spans: TManySpans;
   Next: PSpan;
-  Index: Integer;
   Left: Cardinal;
 begin
   TakeOverMany(Spans);
@@ -1040,14 +1032,13 @@ begin
   Next := Others^.SweepAt;
   PutAllOf(Next, Others, False);
   AssertTrue('left', Others^.SweepAt <> Next);
-  for Index := 1 to High(Spans) do
-    PutAllOf(Spans[Index], Mine, False);
+  PutAll(Spans, Mine);
   Left := High(Spans);
   HeapSweepSome(Others, Left);
-  Same(2 + MostAtOnce, CountInUse(Spans), 'in use: swept before they were empty, or queued since');
+  Same(2 + MostAtOnce, CountOwned(Spans, Others), 'in use: swept before they were empty, or queued since');
   HeapSweepSome(Others, Left);
   HeapSweep(Others);
-  Same(0, CountInUse(Spans), 'in use');
+  Same(0, CountOwned(Spans, Others), 'in use');
 end;
 
 procedure THeapTests.CallLooksAtNoMoreThanSomeSpansWhileTheQueuesAreLocked;
@@ -1068,7 +1059,6 @@ end;
 procedure THeapTests.SpanThatIsNotQueuedYetRequestsASweepWhenItIsEmptied;
 var
   Spans: TManySpans;
-  Index: Integer;
 begin
   TakeOverMany(Spans);
   StoreRelease(Process.SweepWanted, 0);
@@ -1077,8 +1067,7 @@ begin
   Same(1, LoadAcquire(Process.SweepWanted), 'requests of a sweep');
   HeapSweep(Others);
   AssertTrue('released', OwnerOf(Spans[1]) <> Others);
-  for Index := 2 to High(Spans) do
-    PutAllOf(Spans[Index], Others, False);
+  PutAll(Spans, Others);
 end;
 
 initialization
