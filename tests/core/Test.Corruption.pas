@@ -13,16 +13,17 @@ type
   TCorruptionTests = class(TLaneTest)
   strict private
     KeptHook: TCorruptionCall;
-    Blocks: TPointers;
+    Blocks, More: TPointers;
     Size: NativeUInt;
     Servant: TServant;
     First: Integer;
     procedure GetBlocks;
+    procedure GetMore(Count: Integer);
     procedure FreeOne;
     procedure FreeAllBut(Kept: Integer);
     procedure OverwritesLink(const Bytes: array of Byte; const What: string);
     procedure OverwriteAll(const Bytes: array of Byte; const What: string);
-    procedure AllDisjoint(const More: TPointers);
+    procedure MoreAreDisjoint;
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -119,6 +120,17 @@ begin
   Watched := Span;
 end;
 
+// Gets more blocks, over the damage: it is reported once.
+procedure TCorruptionTests.GetMore(Count: Integer);
+var
+  Index: Integer;
+begin
+  SetLength(More, Count);
+  for Index := 0 to High(More) do
+    More[Index] := GetMem(Size);
+  Same(1, Reports, Format('%d bytes: reports', [Size]));
+end;
+
 procedure TCorruptionTests.FreeOne;
 begin
   FreeMem(Blocks[First]);
@@ -136,7 +148,7 @@ begin
     end;
 end;
 
-procedure TCorruptionTests.AllDisjoint(const More: TPointers);
+procedure TCorruptionTests.MoreAreDisjoint;
 var
   Index, Other: Integer;
 begin
@@ -149,24 +161,19 @@ end;
 
 procedure TCorruptionTests.OverwritesLink(const Bytes: array of Byte; const What: string);
 var
-  More: TPointers;
-  Index: Integer;
+  P: PByte;
 begin
   SetLength(More, 20);
   GetBlocks;
   FreeMem(Blocks[First]);
   Move(Bytes[0], (Blocks[First - 1] + Size)^, Length(Bytes));
-  for Index := 0 to High(More) do
-    More[Index] := GetMem(Size);
-  Same(1, Reports, Format('%s, %d bytes: reports', [What, Size]));
+  GetMore(20);
   AssertTrue(What + ': kind', LastCorruption = coLink);
   AssertTrue(What + ': block', LastBlock = Blocks[First]);
-  AllDisjoint(More);
-  for Index := 0 to High(More) do
-  begin
-    Same(0, NativeUInt(More[Index]) mod BlockAlignment, What + ': alignment');
-    FreeMem(More[Index]);
-  end;
+  MoreAreDisjoint;
+  for P in More do
+    Same(0, NativeUInt(P) mod BlockAlignment, What + ': alignment');
+  FreeEach(More, 1);
   FreeAllBut(First);
   RepairAll;
 end;
@@ -199,22 +206,15 @@ begin
 end;
 
 procedure TCorruptionTests.LinkOfABlockThatAnotherThreadFreedIsChecked;
-var
-  More: TPointers;
-  Index: Integer;
 begin
   Size := 512;
   GetBlocks;
   Servant.Call(FreeOne);
   PWord(Blocks[First])^ := 0;
-  SetLength(More, 500);
-  for Index := 0 to High(More) do
-    More[Index] := GetMem(Size);
-  Same(1, Reports, 'reports');
+  GetMore(500);
   AssertTrue('block', LastBlock = Blocks[First]);
-  AllDisjoint(More);
-  for Index := 0 to High(More) do
-    FreeMem(More[Index]);
+  MoreAreDisjoint;
+  FreeEach(More, 1);
   FreeAllBut(First);
 end;
 
@@ -253,27 +253,19 @@ begin
 end;
 
 procedure TCorruptionTests.OddLinkEndsTheListWithAReport;
-var
-  More: TPointers;
-  Index: Integer;
 begin
   Size := 64;
   GetBlocks;
   FreeMem(Blocks[First]);
   PBlock(Blocks[First])^.Link := LinkOf(ArenaSpan(Blocks[First]), Size * 3 + 1); // an odd offset, of no block
-  SetLength(More, 20);
-  for Index := 0 to High(More) do
-    More[Index] := GetMem(Size);
-  Same(1, Reports, 'reports');
-  AllDisjoint(More);
-  for Index := 0 to High(More) do
-    FreeMem(More[Index]);
+  GetMore(20);
+  MoreAreDisjoint;
+  FreeEach(More, 1);
   FreeAllBut(First);
 end;
 
 procedure TCorruptionTests.LinkIntoABlockIsNotFollowed;
 var
-  More: TPointers;
   Span: PSpan;
   Index: Integer;
 begin
@@ -287,12 +279,9 @@ begin
   // As by a program that knows the key: to the middle of a block in use, whose bytes end the list.
   PBlock(Blocks[First])^.Link := LinkOf(Span, NativeUInt(Blocks[Index] + 16 - Span^.Start));
   PBlock(Blocks[Index] + 16)^.Link := LinkOf(Span, EndOfList);
-  SetLength(More, 20);
-  for Index := 0 to High(More) do
-    More[Index] := GetMem(Size);
-  Same(1, Reports, 'reports');
+  GetMore(20);
   AssertTrue('block', LastBlock = Blocks[First]);
-  AllDisjoint(More);
+  MoreAreDisjoint;
   FreeEach(More, 1);
   for Index := 0 to First - 1 do
     FreeMem(Blocks[Index]);
@@ -300,7 +289,6 @@ end;
 
 procedure TCorruptionTests.BlocksOfALostListAreNotHandedOut;
 var
-  More: TPointers;
   Index, Lost: Integer;
 begin
   Size := 512;
@@ -309,14 +297,10 @@ begin
   FreeMem(Blocks[Lost]);
   FreeMem(Blocks[First]);
   PWord(Blocks[First])^ := 0;
-  SetLength(More, 200);
-  for Index := 0 to High(More) do
-    More[Index] := GetMem(Size);
-  Same(1, Reports, 'reports');
+  GetMore(200);
   for Index := 0 to High(More) do
     AssertTrue('a lost block', More[Index] <> Blocks[Lost]);
-  for Index := 0 to High(More) do
-    FreeMem(More[Index]);
+  FreeEach(More, 1);
   for Index := 0 to Lost - 1 do
     FreeMem(Blocks[Index]);
 end;
