@@ -161,6 +161,11 @@ function LinesFrom(const Text, Start: string): Integer;
 /// Frees every Step-th of Blocks, the first of them included, and sets them to nil.
 procedure FreeEach(const Blocks: TPointers; Step: Integer);
 
+/// Allocates blocks until one is refused, and adds them to List. ReturnNilIfGrowHeapFails is set.
+procedure GetUntilRefused(List: TList; Size: NativeUInt);
+/// Frees the blocks of a list, and leaves it empty.
+procedure FreeListed(List: TList);
+
 /// Usable bytes of all blocks in use, as LaneMM counts them.
 function UsedBytes: NativeUInt;
 /// Resident memory of this process in bytes.
@@ -395,6 +400,28 @@ begin
     FreeMem(Blocks[Index * Step]);
     Blocks[Index * Step] := nil;
   end;
+end;
+
+procedure GetUntilRefused(List: TList; Size: NativeUInt);
+var
+  P: PPointer;
+begin
+  P := GetMem(Size);
+  while P <> nil do
+  begin
+    P^ := nil;
+    List.Add(P);
+    P := GetMem(Size);
+  end;
+end;
+
+procedure FreeListed(List: TList);
+var
+  Index: Integer;
+begin
+  for Index := 0 to List.Count - 1 do
+    FreeMem(List[Index]);
+  List.Clear;
 end;
 
 function UsedBytes: NativeUInt;

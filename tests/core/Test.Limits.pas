@@ -17,16 +17,13 @@ type
     Soft, Hard, Reserve: NativeUInt;
     Limit: NativeUInt;
     Line: TStartLine;
+    List: TList; // of blocks
     procedure SetLimits(SoftBytes, HardBytes, ReserveBytes: NativeUInt);
     function HasReserve: Boolean;
     procedure LimitTo(Bytes: NativeUInt);
-    procedure GetAll(List: TList; Size: NativeUInt);
-    procedure FreeAll(List: TList);
     procedure FillHeap;
     procedure Churn;
     function ReportsSoFar: NativeUInt;
-  strict private
-    Blocks: TList;
     procedure FillAndFreeATenth;
   protected
     procedure SetUp; override;
@@ -91,6 +88,7 @@ end;
 procedure TLimitsTests.SetUp;
 begin
   inherited SetUp;
+  List := TList.Create;
   ReportCount := 0;
   KeptHook := Hooks.LimitReached;
   Hooks.LimitReached := CountReport;
@@ -105,6 +103,8 @@ procedure TLimitsTests.TearDown;
 begin
   ReturnNilIfGrowHeapFails := False;
   SetLimits(0, 0, 0);
+  FreeListed(List);
+  List.Free;
   if KeptPeak > Process.PeakSlices then
     Process.PeakSlices := KeptPeak;
   Hooks.LimitReached := KeptHook;
@@ -129,45 +129,19 @@ begin
   SetLimits(Soft, Limit, Reserve);
 end;
 
-procedure TLimitsTests.GetAll(List: TList; Size: NativeUInt);
-var
-  P: PPointer;
-begin
-  P := nil;
-  repeat
-    if P <> nil then
-      P^ := nil;
-    P := GetMem(Size);
-    if P <> nil then
-      List.Add(P);
-  until P = nil;
-end;
-
-procedure TLimitsTests.FreeAll(List: TList);
-var
-  Index: Integer;
-begin
-  for Index := 0 to List.Count - 1 do
-    FreeMem(List[Index]);
-  List.Clear;
-end;
-
 // Takes all there is and gives it back.
 procedure TLimitsTests.FillHeap;
 var
-  List: TList;
   Size: NativeUInt;
 begin
-  List := TList.Create;
   List.Capacity := 1 shl 21;
   for Size in Sizes do
   begin
-    GetAll(List, Size);
+    GetUntilRefused(List, Size);
     AtMost(Limit, BackedSlices * SliceSize, 'backed');
     AtLeast(Limit - 4 * Megabyte, BackedSlices * SliceSize, 'backed');
-    FreeAll(List);
+    FreeListed(List);
   end;
-  List.Free;
 end;
 
 procedure TLimitsTests.HeapStaysBelowTheLimit;
@@ -236,22 +210,19 @@ end;
 
 procedure TLimitsTests.FreeMemoryIsGivenBackBeforeARefusal;
 var
-  List: TList;
   P: Pointer;
   Size: NativeUInt;
 begin
   LimitTo(32 * Megabyte);
-  List := TList.Create;
   List.Capacity := 1 shl 21;
   for Size in Sizes do
   begin
-    GetAll(List, Size);
-    FreeAll(List);
+    GetUntilRefused(List, Size);
+    FreeListed(List);
     P := GetMem(24 * Megabyte);
     AssertTrue('got', P <> nil);
     FreeMem(P);
   end;
-  List.Free;
 end;
 
 procedure TLimitsTests.RefusalIsOutOfMemory;
@@ -276,25 +247,21 @@ end;
 
 procedure TLimitsTests.BlockShrinksWithoutAnyMemory;
 var
-  List: TList;
   Large, Small: PByte;
 begin
-  List := TList.Create;
   List.Capacity := 1 shl 20;
   LimitTo(16 * Megabyte);
   Large := GetMem(Megabyte);
   Small := GetMem(6000);
   FillPattern(Large, 200, 1);
   FillPattern(Small, 200, 2);
-  GetAll(List, 100000);
-  GetAll(List, 200);
+  GetUntilRefused(List, 100000);
+  GetUntilRefused(List, 200);
   AssertTrue('large', ReallocMem(Large, 200) <> nil);
   AssertTrue('small', ReallocMem(Small, 200) <> nil);
   AssertTrue('contents', HasPattern(Large, 200, 1) and HasPattern(Small, 200, 2));
   FreeMem(Large);
   FreeMem(Small);
-  FreeAll(List);
-  List.Free;
 end;
 
 procedure TLimitsTests.RefusalIsReportedOnceUntilMemoryHasFallen;
@@ -353,18 +320,15 @@ end;
 
 procedure TLimitsTests.SoftLimitIsNotReportedForFreeMemory;
 var
-  List: TList;
   Size: NativeUInt;
 begin
   LimitTo(30 * Megabyte);
-  SetLimits(Soft, Limit, Reserve);
-  List := TList.Create;
   List.Capacity := 1 shl 21;
   for Size in Sizes do
   begin
     SetLimits(0, Hard, Reserve);
-    GetAll(List, Size);
-    FreeAll(List);
+    GetUntilRefused(List, Size);
+    FreeListed(List);
     SetLimits(Soft, 0, Reserve);
     SetLimits(Limit, Hard, Reserve);
     ReportCount := 0;
@@ -372,63 +336,50 @@ begin
     Same(0, ReportsSoFar, 'reports');
     SetLimits(Soft, Limit, Reserve);
   end;
-  List.Free;
 end;
 
 procedure TLimitsTests.ReserveIsThereWhenMemoryHasRunOut;
 var
-  List: TList;
   P: Pointer;
 begin
-  List := TList.Create;
   List.Capacity := 1 shl 21;
   LimitTo(32 * Megabyte);
   SetLimits(Soft, Hard, 4 * Megabyte);
   AssertTrue('kept', HasReserve);
-  GetAll(List, 100000);
+  GetUntilRefused(List, 100000);
   AssertFalse('opened', HasReserve);
   Same(2, ReportsSoFar, 'reports: the limit, the reserve');
   P := GetMem(3 * Megabyte);
   AssertTrue('got', P <> nil);
   AtMost(Limit, Process.PeakSlices * SliceSize, 'highest');
   FreeMem(P);
-  FreeAll(List);
-  List.Free;
 end;
 
 procedure TLimitsTests.WithoutAReserveNothingIsThere;
-var
-  List: TList;
 begin
-  List := TList.Create;
   List.Capacity := 1 shl 21;
   LimitTo(32 * Megabyte);
-  GetAll(List, 100000);
+  GetUntilRefused(List, 100000);
   AssertTrue('refused', GetMem(3 * Megabyte) = nil);
   Same(1, ReportsSoFar, 'reports: the limit');
-  FreeAll(List);
-  List.Free;
 end;
 
 procedure TLimitsTests.ReserveIsFilledWhenMemoryIsFree;
 var
-  List: TList;
   Turn: Integer;
 begin
-  List := TList.Create;
   List.Capacity := 1 shl 21;
   LimitTo(32 * Megabyte);
   SetLimits(Soft, Hard, 4 * Megabyte);
   for Turn := 1 to 3 do
   begin
-    GetAll(List, 100000);
+    GetUntilRefused(List, 100000);
     AssertFalse('opened', HasReserve);
-    FreeAll(List);
+    FreeListed(List);
     ProcessTrim;
     FreeMem(GetMem(2 * Megabyte));
     AssertTrue('kept again', HasReserve);
   end;
-  List.Free;
 end;
 
 procedure TLimitsTests.ReserveStaysClosedWhileThereIsMemory;
@@ -462,12 +413,12 @@ var
   Index: Integer;
 begin
   for Index := 0 to 16 * Megabyte div 1000 - 1 do
-    Blocks.Add(GetMem(1000));
-  for Index := 0 to Blocks.Count - 1 do
+    List.Add(GetMem(1000));
+  for Index := 0 to List.Count - 1 do
     if Index mod 10 = 0 then
     begin
-      FreeMem(Blocks[Index]);
-      Blocks[Index] := nil;
+      FreeMem(List[Index]);
+      List[Index] := nil;
     end;
 end;
 
@@ -592,14 +543,12 @@ end;
 
 procedure TLimitsTests.ReserveStaysOpenUntilThereIsTwiceItsSize;
 var
-  List: TList;
   Turn: Integer;
 begin
-  List := TList.Create;
   List.Capacity := 1 shl 21;
   LimitTo(32 * Megabyte);
   SetLimits(Soft, Hard, 8 * Megabyte);
-  GetAll(List, 100000);
+  GetUntilRefused(List, 100000);
   AssertFalse('opened', HasReserve);
   Turn := 0;
   while BackedSlices - ShardsWarmSlices > (Limit - 12 * Megabyte) div SliceSize do
@@ -611,34 +560,26 @@ begin
   ProcessTrim;
   FreeMem(GetMem(100000));
   AssertFalse('closed with less', HasReserve);
-  FreeAll(List);
+  FreeListed(List);
   ProcessTrim;
   FreeMem(GetMem(100000));
   AssertTrue('closed with enough', HasReserve);
-  List.Free;
 end;
 
 procedure TLimitsTests.LastSlicesServeBlocksWhoseSpansAreLonger;
-var
-  List: TList;
 begin
-  List := TList.Create;
   List.Capacity := 1 shl 16;
   LimitTo(4 * SliceSize);
-  GetAll(List, 32768);
+  GetUntilRefused(List, 32768);
   AtLeast(8, List.Count, 'blocks');
   AtMost(Limit, BackedSlices * SliceSize, 'backed');
-  FreeAll(List);
-  List.Free;
 end;
 
 // At a limit spans of one slice hold one block of this size each.
 procedure TLimitsTests.SpanOfOneBlockIsReleasedWithIt;
 var
-  List: TList;
   Before, Index: NativeUInt;
 begin
-  List := TList.Create;
   List.Capacity := 1 shl 16;
   Before := 0;
   for Index := 1 to 2 do // the first refusal releases what other tests have left
@@ -646,12 +587,11 @@ begin
     ProcessTrim;
     Before := BackedSlices;
     LimitTo(8 * SliceSize);
-    GetAll(List, MaxClassSize);
+    GetUntilRefused(List, MaxClassSize);
     AtLeast(6, List.Count, 'blocks');
-    FreeAll(List);
+    FreeListed(List);
   end;
   AtMost(Before + 1, BackedSlices - ShardsWarmSlices, 'slices of spans');
-  List.Free;
 end;
 
 procedure TLimitsTests.RefusalOfMoreThanHalfOfAllAddressesLetsSamplesGoOn;
@@ -691,14 +631,10 @@ procedure TLimitsTests.MemoryThatOthersFreedIsGivenBackBeforeARefusal;
 var
   Owner: TWorker;
   P: Pointer;
-  Index: Integer;
 begin
-  Blocks := TList.Create;
-  Blocks.Capacity := 1 shl 16;
+  List.Capacity := 1 shl 16;
   Owner := StartIdleThread(FillAndFreeATenth);
-  for Index := 0 to Blocks.Count - 1 do
-    FreeMem(Blocks[Index]);
-  Blocks.Free;
+  FreeListed(List);
   LimitTo(4 * Megabyte);
   P := GetMem(14 * Megabyte);
   AssertTrue('got', P <> nil);

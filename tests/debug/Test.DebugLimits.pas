@@ -13,9 +13,8 @@ type
   strict private
     KeptRules: TEventRules;
     Limit: NativeUInt;
+    List: TList; // of blocks
     procedure LimitTo(Bytes: NativeUInt);
-    procedure GetAll(List: TList; Size: NativeUInt);
-    procedure FreeAll(List: TList);
     function Reports: NativeUInt;
   protected
     procedure SetUp; override;
@@ -39,6 +38,7 @@ const
 procedure TDebugLimitsTests.SetUp;
 begin
   inherited SetUp;
+  List := TList.Create;
   LaneMM_Trim;
   KeptRules := Report.Rules;
   LaneMM_Configure('event=limit:callback');
@@ -49,6 +49,8 @@ procedure TDebugLimitsTests.TearDown;
 begin
   ReturnNilIfGrowHeapFails := False;
   LaneMM_Configure('limit=0,debug=0');
+  FreeListed(List);
+  List.Free;
   Report.Rules := KeptRules;
   inherited TearDown;
 end;
@@ -79,58 +81,32 @@ begin
   LaneMM_Configure('limit:soft=0');
 end;
 
-procedure TDebugLimitsTests.GetAll(List: TList; Size: NativeUInt);
-var
-  P: Pointer;
-begin
-  repeat
-    P := GetMem(Size);
-    if P <> nil then
-      List.Add(P);
-  until P = nil;
-end;
-
-procedure TDebugLimitsTests.FreeAll(List: TList);
-var
-  Index: Integer;
-begin
-  for Index := 0 to List.Count - 1 do
-    FreeMem(List[Index]);
-  List.Clear;
-end;
-
 procedure TDebugLimitsTests.LimitCountsInDebugMode;
-var
-  List: TList;
 begin
-  List := TList.Create;
   List.Capacity := 1 shl 21;
   LaneMM_EnterDebugMode;
   try
     LimitTo(32 * Megabyte);
-    GetAll(List, 5000);
+    GetUntilRefused(List, 5000);
     AtMost(Limit, BackedSlices * SliceSize, 'backed');
     AtLeast(1, Reports, 'refusals');
-    FreeAll(List);
+    FreeListed(List);
   finally
     LaneMM_SetMemoryLimit(0);
     LaneMM_ExitDebugMode;
   end;
-  List.Free;
 end;
 
 procedure TDebugLimitsTests.QuarantineIsGivenBackBeforeARefusal;
 var
-  List: TList;
   Index: Integer;
   P: Pointer;
 begin
-  List := TList.Create;
   LaneMM_EnterDebugMode;
   try
     for Index := 1 to 20 do
       List.Add(GetMem(Megabyte));
-    FreeAll(List);
+    FreeListed(List);
     AtLeast(12 * Megabyte div 4, Debug.Quarantine.Bytes, 'a quarter of the bytes in quarantine');
     LaneMM_Trim;
     LimitTo(16 * Megabyte);
@@ -142,7 +118,6 @@ begin
     LaneMM_SetMemoryLimit(0);
     LaneMM_ExitDebugMode;
   end;
-  List.Free;
 end;
 
 procedure TDebugLimitsTests.BlockShrinksWithoutMemory;
@@ -150,11 +125,9 @@ const
   Sizes: array[0..1] of NativeUInt = (5000, 300000);
   Rest = 1000;
 var
-  List: TList;
   Size, Refusals: NativeUInt;
   Normal, P: PByte;
 begin
-  List := TList.Create;
   List.Capacity := 1 shl 21;
   LaneMM_EnterDebugMode;
   try
@@ -165,7 +138,7 @@ begin
       FillPattern(P, Rest, Size);
       FillPattern(Normal, Rest, Size);
       LimitTo(16 * Megabyte);
-      GetAll(List, Rest);
+      GetUntilRefused(List, Rest);
       Refusals := Reports;
       AssertTrue('shrinks', ReallocMem(P, Rest) <> nil);
       LaneMM_ExitDebugMode;
@@ -180,14 +153,13 @@ begin
       Same(0, LaneMM_CheckHeap, 'damaged blocks');
       FreeMem(P, Rest);
       FreeMem(Normal);
-      FreeAll(List);
+      FreeListed(List);
       LaneMM_SetMemoryLimit(0);
     end;
   finally
     LaneMM_SetMemoryLimit(0);
     LaneMM_ExitDebugMode;
   end;
-  List.Free;
 end;
 
 // A thread takes blocks out of a span by the batch: some of those given back were never used.
