@@ -69,7 +69,7 @@ function RunShell(const Command: string; out Output: string): Boolean;
 implementation
 
 uses
-  SysUtils, StrUtils, Math, Process, fpcunit, Test.Tools;
+  SysUtils, StrUtils, Math, Process, fpcunit, Test.System, Test.Tools;
 
 // The folder of the repository: the tests are built somewhere below it.
 function SourceFolder: string;
@@ -389,16 +389,10 @@ end;
 function TTestProgram.Written(const Suffix: string): string;
 var
   Found: TSearchRec;
-  Lines: TStringList;
 begin
   Result := '';
   if FindFirst(FileName + '_MemoryManager_*' + Suffix, 0, Found) = 0 then
-  begin
-    Lines := TStringList.Create;
-    Lines.LoadFromFile(Folder + Found.Name);
-    Result := Lines.Text;
-    Lines.Free;
-  end;
+    Result := ReadText(Folder + Found.Name);
   FindClose(Found);
 end;
 
