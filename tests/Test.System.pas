@@ -5,6 +5,9 @@ unit Test.System;
 
 interface
 
+uses
+  Classes;
+
 const
   /// Bytes of the pages that BackedPages counts.
   CountedPage = 4096;
@@ -32,6 +35,8 @@ procedure UnlockPages(P: Pointer; Size: NativeUInt);
 procedure SilenceErrors;
 /// Takes that back.
 procedure RestoreErrors;
+/// All that Stream still gives.
+function ReadAll(Stream: TStream): string;
 /// With huge pages the system backs free memory around a page in use, at the first touch or at any
 /// later time: tests that measure resident memory would measure that, too.
 procedure TurnHugePagesOff;
@@ -44,6 +49,37 @@ function RunInChildProcess(Work: TWork; const Suite, Test: string; Number: Integ
   out Errors: string): Integer;
 
 implementation
+
+uses
+  SysUtils, {$ifdef UNIX} BaseUnix, Syscall, Forking {$else} Windows, Process {$endif};
+
+function ReadAll(Stream: TStream): string;
+var
+  Part: array[0..4095] of Char;
+  Count: Integer;
+begin
+  Result := '';
+  repeat
+    Count := Stream.Read(Part, SizeOf(Part));
+    Result := Result + Copy(Part, 1, Count);
+  until Count <= 0;
+end;
+
+// Does the work of a child process, and ends it.
+procedure BeTheChild(Work: TWork);
+begin
+  try
+    Work;
+  except
+    on Error: Exception do
+    begin
+      WriteLn('in the child: ', Error.Message);
+      Flush(Output);
+      EndProcess(1);
+    end;
+  end;
+  EndProcess(0);
+end;
 
 {$ifdef UNIX}
   {$I Test.System.Unix.inc}

@@ -151,8 +151,6 @@ function IsZero(P: PByte; Size: NativeUInt): Boolean;
 
 /// Returns the value of --Name=Value on the command line, or Default without one.
 function Option(const Name: string; const Default: string = ''): string;
-/// All that Stream still gives.
-function ReadAll(Stream: TStream): string;
 /// Returns the text of a file.
 function ReadText(const Path: string): string;
 /// Returns how many lines of Text begin with Start.
@@ -355,18 +353,6 @@ begin
   for Index := 1 to ParamCount do
     if ParamStr(Index).StartsWith('--' + Name + '=') then
       Result := Copy(ParamStr(Index), Length(Name) + 4, MaxInt);
-end;
-
-function ReadAll(Stream: TStream): string;
-var
-  Part: array[0..4095] of Char;
-  Count: Integer;
-begin
-  Result := '';
-  repeat
-    Count := Stream.Read(Part, SizeOf(Part));
-    Result := Result + Copy(Part, 1, Count);
-  until Count <= 0;
 end;
 
 function ReadText(const Path: string): string;

@@ -107,7 +107,7 @@ function Built: string;
 implementation
 
 uses
-  BaseUnix, StrUtils, jsonparser, LaneMM.Version;
+  Test.System, BaseUnix, StrUtils, jsonparser, LaneMM.Version;
 
 function Root: string;
 begin
