@@ -10,9 +10,14 @@ uses
   Classes, Test.Tools;
 
 type
+  /// A line of a list: a name, the reason why it does not work, a use.
+  TListedName = record
+    Name, Reason, Use: string;
+  end;
+
   TCompatNamesTests = class(TLaneTest)
   strict private
-    Names, Reasons, Uses_: TStringList;
+    Names: array of TListedName;
     procedure ReadNames(const ListName: string);
     function CountOf(const Prefixes: array of string): Integer;
     function Text(const FileName: string): string;
@@ -23,7 +28,6 @@ type
     procedure AllAreDocumented(const ListName: string);
   protected
     procedure SetUp; override;
-    procedure TearDown; override;
   published
     procedure ListHasAllNamesOfFastMM5;
     procedure NamesOfFastMM5ThatWorkAreTested;
@@ -71,17 +75,7 @@ end;
 procedure TCompatNamesTests.SetUp;
 begin
   Freshen;
-  Names := TStringList.Create;
-  Reasons := TStringList.Create;
-  Uses_ := TStringList.Create;
   ForceDirectories(Folder);
-end;
-
-procedure TCompatNamesTests.TearDown;
-begin
-  Names.Free;
-  Reasons.Free;
-  Uses_.Free;
 end;
 
 function TCompatNamesTests.Text(const FileName: string): string;
@@ -89,43 +83,35 @@ begin
   Result := ReadText(SourceFolder + FileName);
 end;
 
-// Reads the lines of a list: name, reason, use.
 procedure TCompatNamesTests.ReadNames(const ListName: string);
 var
-  Lines: TStringList;
   Line: string;
   Parts: TStringArray;
 begin
-  Names.Clear;
-  Reasons.Clear;
-  Uses_.Clear;
-  Lines := TStringList.Create;
-  try
-    Lines.LoadFromFile(SourceFolder + 'tests/compat/' + ListName + '.txt');
-    for Line in Lines do
-    begin
-      if (Line = '') or (Line[1] = '#') then
-        Continue;
-      Parts := (Line + ' | ').Split([' | ']);
-      Names.Add(Parts[0]);
-      Reasons.Add(Parts[1]);
-      Uses_.Add(Parts[2]);
-    end;
-  finally
-    Lines.Free;
+  Names := nil;
+  for Line in Text('tests/compat/' + ListName + '.txt').Split([#10]) do
+  begin
+    if (Line = '') or (Line[1] = '#') then
+      Continue;
+    Parts := (Line + ' | ').Split([' | ']);
+    SetLength(Names, Length(Names) + 1);
+    Names[High(Names)].Name := Parts[0];
+    Names[High(Names)].Reason := Parts[1];
+    Names[High(Names)].Use := Parts[2];
   end;
-  AtLeast(40, Names.Count, 'names');
+  AtLeast(40, Length(Names), 'names');
 end;
 
 // Returns the number of names that begin with one of the prefixes.
 function TCompatNamesTests.CountOf(const Prefixes: array of string): Integer;
 var
-  Name, Prefix: string;
+  Listed: TListedName;
+  Prefix: string;
 begin
   Result := 0;
-  for Name in Names do
+  for Listed in Names do
     for Prefix in Prefixes do
-      Inc(Result, Ord(Pos(Prefix, Name) = 1));
+      Inc(Result, Ord(Pos(Prefix, Listed.Name) = 1));
 end;
 
 // Returns whether Name stands in Text, not as a part of a longer name.
@@ -172,19 +158,19 @@ begin
   Same(5, CountOf(['CFastMM_']), 'constants');
   Same(24, CountOf(['TFastMM_', 'PFastMM_']), 'types');
   // 38 values of enumerations, 48 names of fields and methods of records.
-  Same(60 + 40 - 3 + 5 + 24 + 38 + 48, Names.Count, 'names');
+  Same(60 + 40 - 3 + 5 + 24 + 38 + 48, Length(Names), 'names');
 end;
 
 procedure TCompatNamesTests.AllAreTested(const UnitName: string);
 var
   Source: string;
-  Index: Integer;
+  Listed: TListedName;
 begin
   ReadNames(UnitName);
   Source := Text('tests/compat/Test.' + UnitName + '.pas');
-  for Index := 0 to Names.Count - 1 do
-    if (Reasons[Index] = Works) and not HasName(Source, Names[Index]) then
-      Fail('%s is not tested', [Names[Index]]);
+  for Listed in Names do
+    if (Listed.Reason = Works) and not HasName(Source, Listed.Name) then
+      Fail('%s is not tested', [Listed.Name]);
 end;
 
 procedure TCompatNamesTests.NamesOfFastMM5ThatWorkAreTested;
@@ -230,21 +216,22 @@ const
 var
   Source: string;
   Output: TStringList;
-  Index, Line: Integer;
+  Listed: TListedName;
+  Line: Integer;
 begin
   Source := 'program Names;'#10'{$mode ' + Mode + '}'#10'uses FastMM5, ' + UnitName + ';'#10 + Variables
     + #10'begin'#10;
-  for Index := 0 to Names.Count - 1 do
-    if Reasons[Index] <> Works then
-      Source := Source + Uses_[Index] + #10;
+  for Listed in Names do
+    if Listed.Reason <> Works then
+      Source := Source + Listed.Use + #10;
   Compile(Source.Replace('FastMM5, FastMM5', 'FastMM5') + 'end.', '', Output);
   Line := FirstLine;
   try
-    for Index := 0 to Names.Count - 1 do
-      if Reasons[Index] <> Works then
+    for Listed in Names do
+      if Listed.Reason <> Works then
       begin
-        if not GivesReason(Output, Line, Names[Index], Reasons[Index]) then
-          Fail('%s, line %d, does not give its reason: %s', [Names[Index], Line, Output.Text]);
+        if not GivesReason(Output, Line, Listed.Name, Listed.Reason) then
+          Fail('%s, line %d, does not give its reason: %s', [Listed.Name, Line, Output.Text]);
         Inc(Line);
       end;
   finally
@@ -276,14 +263,14 @@ end;
 procedure TCompatNamesTests.OptionsThatStopGiveTheirReasons;
 var
   Output: TStringList;
-  Index: Integer;
+  Listed: TListedName;
 begin
   ReadNames('options');
-  for Index := 0 to Names.Count - 1 do
-    if Reasons[Index] = 'stops' then
+  for Listed in Names do
+    if Listed.Reason = 'stops' then
     begin
       DeleteFile(Folder + 'units/LaneMM.Compat.Options.ppu');
-      Compile('program Names;'#10'uses FastMM5;'#10'begin'#10'end.', '-d' + Names[Index], Output);
+      Compile('program Names;'#10'uses FastMM5;'#10'begin'#10'end.', '-d' + Listed.Name, Output);
       Has('LaneMM.Compat.Options.pas(', Output.Text);
       Has('Fatal: User defined: ', Output.Text);
       Output.Free;
@@ -301,14 +288,14 @@ const
     + 'Halt(77);'#10'end.';
 var
   Output: TStringList;
-  Index: Integer;
+  Listed: TListedName;
   Options, Printed: string;
 begin
   ReadNames('options');
   Options := '';
-  for Index := 0 to Names.Count - 1 do
-    if Reasons[Index] = 'acts' then
-      Options := Options + ' -d' + Names[Index];
+  for Listed in Names do
+    if Listed.Reason = 'acts' then
+      Options := Options + ' -d' + Listed.Name;
   DeleteFile(Folder + 'units/LaneMM.Compat.Options.ppu');
   Compile(Source, Options, Output);
   DeleteFile(Folder + 'units/LaneMM.Compat.Options.ppu');
@@ -320,13 +307,13 @@ end;
 procedure TCompatNamesTests.AllAreDocumented(const ListName: string);
 var
   Document: string;
-  Index: Integer;
+  Listed: TListedName;
 begin
   ReadNames(ListName);
   Document := Text('docs/migrating.md');
-  for Index := 0 to Names.Count - 1 do
-    if not HasName(Document, Names[Index]) then
-      Fail('%s is missing in docs/migrating.md', [Names[Index]]);
+  for Listed in Names do
+    if not HasName(Document, Listed.Name) then
+      Fail('%s is missing in docs/migrating.md', [Listed.Name]);
 end;
 
 procedure TCompatNamesTests.AllNamesAndOptionsAreDocumented;
