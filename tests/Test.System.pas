@@ -37,6 +37,11 @@ procedure SilenceErrors;
 procedure RestoreErrors;
 /// All that Stream still gives.
 function ReadAll(Stream: TStream): string;
+{$ifdef UNIX}
+/// Returns whether the mapping that holds P has a flag of /proc/self/smaps: `hg`, huge pages are requested;
+/// `dd`, it is left out of core files.
+function MappingHasFlag(P: Pointer; const Flag: string): Boolean;
+{$endif}
 /// With huge pages the system backs free memory around a page in use, at the first touch or at any
 /// later time: tests that measure resident memory would measure that, too.
 procedure TurnHugePagesOff;

@@ -54,7 +54,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, testregistry, LaneMM.Layout, LaneMM.Os, LaneMM.Arena, LaneMM.Shards,
+  testregistry, Test.System, LaneMM.Layout, LaneMM.Os, LaneMM.Arena, LaneMM.Shards,
   LaneMM.Span, LaneMM.Backed, LaneMM.Large, LaneMM.Purge;
 
 const
@@ -477,30 +477,6 @@ begin
   LargeFree(Span);
 end;
 
-// Returns whether huge pages are requested at an address: the flag hg of its mapping.
-function HasHugeAdvice(P: PByte): Boolean;
-var
-  Mappings: TextFile;
-  Line: string;
-  Ends: TStringArray;
-  IsFound: Boolean;
-begin
-  IsFound := False;
-  Line := '';
-  AssignFile(Mappings, '/proc/self/smaps');
-  Reset(Mappings);
-  while not Eof(Mappings) and not (IsFound and Line.StartsWith('VmFlags:')) do
-  begin
-    ReadLn(Mappings, Line);
-    Ends := Line.Split([' '])[0].Split(['-']);
-    if Length(Ends) = 2 then
-      IsFound := (NativeUInt(P) >= StrToQWord('$' + Ends[0]))
-        and (NativeUInt(P) < StrToQWord('$' + Ends[1]));
-  end;
-  CloseFile(Mappings);
-  Result := Pos(' hg', Line) > 0;
-end;
-
 procedure TLargeTests.RestOfAShortenedBlockIsNotBackedByHugePages;
 const
   HugePage = HugeSlices * SliceSize;
@@ -514,11 +490,11 @@ begin
   AssertTrue('has huge pages', Span^.IsHuge);
   LargeShrink(Span, 2 * HugePage + HugePage div 4);
   AssertTrue('the block keeps its own', Span^.IsHuge);
-  AssertFalse('the huge page in both parts', HasHugeAdvice(Span^.Start + 2 * HugePage));
-  AssertFalse('the rest', HasHugeAdvice(Span^.Start + 3 * HugePage));
+  AssertFalse('the huge page in both parts', MappingHasFlag(Span^.Start + 2 * HugePage, 'hg'));
+  AssertFalse('the rest', MappingHasFlag(Span^.Start + 3 * HugePage, 'hg'));
   LargeShrink(Span, HugePage div 4);
   AssertFalse('the short block has none', Span^.IsHuge);
-  AssertFalse('the first huge page', HasHugeAdvice(Span^.Start));
+  AssertFalse('the first huge page', MappingHasFlag(Span^.Start, 'hg'));
   LargeFree(Span);
 end;
 {$endif}

@@ -36,7 +36,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, BaseUnix, Syscall, testregistry, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena;
+  SysUtils, Classes, BaseUnix, Syscall, testregistry, Test.System, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena;
 
 const
   RangeSize = 4 * SliceSize;
@@ -266,7 +266,7 @@ const
   Allowed = $7FFF0000;
 type
   TInstruction = record
-    Code: System.Word;
+    Code: UInt16;
     IfTrue, IfFalse: Byte;
     Value: Cardinal;
   end;
@@ -383,31 +383,6 @@ begin
   OsRelease(Range, RangeSize);
 end;
 
-// Returns whether the system leaves the mapping that holds P out of core files.
-function IsLeftOut(P: Pointer): Boolean;
-var
-  Lines: Text;
-  Line: string;
-  Dash: Integer;
-  HoldsIt: Boolean;
-begin
-  Result := False;
-  HoldsIt := False;
-  Assign(Lines, '/proc/self/smaps');
-  Reset(Lines);
-  while not Eof(Lines) do
-  begin
-    ReadLn(Lines, Line);
-    Dash := Pos('-', Line);
-    if (Dash > 1) and (Pos(' ', Line) > Dash) then
-      HoldsIt := (NativeUInt(P) >= StrToQWord('$' + Copy(Line, 1, Dash - 1)))
-        and (NativeUInt(P) < StrToQWord('$' + Copy(Line, Dash + 1, Pos(' ', Line) - Dash - 1)))
-    else if HoldsIt and Line.StartsWith('VmFlags:') then
-      Result := Pos(' dd', Line) > 0;
-  end;
-  Close(Lines);
-end;
-
 procedure TOsLinuxTests.CoreFilesHaveBlocksAndNoReservedAddresses;
 const
   // Tests before may have left some gigabytes of free addresses.
@@ -428,11 +403,11 @@ begin
     Arena := FrontierArena(Index);
   until (Arena^.Committed < Arena^.Reserved) or (Length(Blocks) = MostBlocks);
   AssertTrue('addresses are reserved', Arena^.Committed < Arena^.Reserved);
-  AssertTrue('they are left out', IsLeftOut(Arena^.Base + Arena^.Committed * SliceSize));
-  AssertFalse('the last block is left out', IsLeftOut(Arena^.Base));
+  AssertTrue('they are left out', MappingHasFlag(Arena^.Base + Arena^.Committed * SliceSize, 'dd'));
+  AssertFalse('the last block is left out', MappingHasFlag(Arena^.Base, 'dd'));
   for Index := 0 to High(Blocks) do
   begin
-    AssertFalse('a block is left out', IsLeftOut(Blocks[Index]));
+    AssertFalse('a block is left out', MappingHasFlag(Blocks[Index], 'dd'));
     FreeMem(Blocks[Index]);
   end;
 end;
