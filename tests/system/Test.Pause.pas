@@ -20,7 +20,6 @@ type
     procedure SetUp; override;
     procedure TearDown; override;
   published
-    procedure StackOfAnotherThreadIsVisited;
     procedure EachPauseVisitsIt;
     procedure MappingsAreReadOnceForAllStacks;
     procedure SignalThatTheProgramHandlesSinceIsLeftToIt;
@@ -94,11 +93,6 @@ var
 begin
   for Signal in Signals do
     FpSignal(Signal, SignalHandler(Handler));
-end;
-
-procedure TPauseTests.StackOfAnotherThreadIsVisited;
-begin
-  ExpectItsStack;
 end;
 
 procedure TPauseTests.EachPauseVisitsIt;
