@@ -12,7 +12,7 @@ uses
 type
   TBlocksTests = class(TQuietTest)
   strict private
-    function CountWasteful(First, Last, Step, LimitBytes, LimitShare: NativeUInt): Integer;
+    procedure WasteIsAtMost(LimitBytes, LimitShare, First, Last, Step: NativeUInt);
     procedure ResizeAndCheck(Size, NewSize: NativeUInt);
   published
     procedure EverySizeGivesABlockThatHoldsIt;
@@ -59,22 +59,18 @@ const
   Megabyte = 1 shl 20;
   NoShare = High(NativeUInt);
 
-// Requested sizes whose blocks are larger than asked by more than LimitBytes and the part of the
-// size that LimitShare names.
-function TBlocksTests.CountWasteful(First, Last, Step, LimitBytes,
-  LimitShare: NativeUInt): Integer;
+// Blocks are larger than asked by at most LimitBytes and the part of the size that LimitShare names.
+procedure TBlocksTests.WasteIsAtMost(LimitBytes, LimitShare, First, Last, Step: NativeUInt);
 var
-  Size, Waste: NativeUInt;
+  Size: NativeUInt;
   P: Pointer;
 begin
-  Result := 0;
   Size := First;
   while Size <= Last do
   begin
     GetMem(P, Size);
-    Waste := MemSize(P) - Size;
-    if Waste > LimitBytes + Size div LimitShare then
-      Inc(Result);
+    AtLeast(Size, MemSize(P), 'usable size');
+    AtMost(Size + LimitBytes + Size div LimitShare, MemSize(P), 'usable size');
     FreeMem(P);
     Inc(Size, Step);
   end;
@@ -83,62 +79,54 @@ end;
 procedure TBlocksTests.EverySizeGivesABlockThatHoldsIt;
 var
   Size: NativeUInt;
-  Wrong: Integer;
   P: Pointer;
 begin
-  Wrong := 0;
   for Size := 0 to MaxClassSize + PageSize do
   begin
     GetMem(P, Size);
-    if (P = nil) or (MemSize(P) < Size) or (FreeMem(P) < Size) then
-      Inc(Wrong);
+    AssertTrue('a block', P <> nil);
+    AtLeast(Size, MemSize(P), 'usable size');
+    AtLeast(Size, FreeMem(P), 'usable size of the freed block');
   end;
-  Same(0, Wrong, 'blocks that are too small');
 end;
 
 procedure TBlocksTests.EveryBlockIsAlignedTo16;
 var
   Blocks: TPointers;
   Generator: TGenerator;
-  Index, Wrong: Integer;
+  Index: Integer;
 begin
   Generator.Start(TestSeed);
   SetLength(Blocks, 20000);
-  Wrong := 0;
   for Index := 0 to High(Blocks) do
   begin
     GetMem(Blocks[Index], Generator.NextSize(100000));
-    if NativeUInt(Blocks[Index]) mod 16 <> 0 then
-      Inc(Wrong);
+    Same(0, NativeUInt(Blocks[Index]) mod 16, 'address modulo 16');
   end;
   FreeEach(Blocks, 1);
-  Same(0, Wrong, 'blocks at other addresses');
 end;
 
 procedure TBlocksTests.WasteIsAtMost15BytesUpTo128;
 begin
-  Same(0, CountWasteful(1, 128, 1, 15, NoShare), 'sizes that waste more');
+  WasteIsAtMost(15, NoShare, 1, 128, 1);
 end;
 
 procedure TBlocksTests.WasteIsAtMostAnEighthAbove128AndAQuarterAndALineAbove8K;
 begin
-  Same(0, CountWasteful(129, 8192, 1, 0, 8), 'sizes that waste more');
-  Same(0, CountWasteful(8193, MaxClassSize, 1, CacheLineSize, 4),
-    'sizes above 8 KB that waste more');
+  WasteIsAtMost(0, 8, 129, 8192, 1);
+  WasteIsAtMost(CacheLineSize, 4, 8193, MaxClassSize, 1);
 end;
 
 procedure TBlocksTests.WasteOfALargeBlockIsLessThanAPage;
 begin
-  Same(0, CountWasteful(MaxClassSize + 1, Megabyte, 1001, PageSize - 1, NoShare),
-    'sizes that waste more');
-  Same(0, CountWasteful(Megabyte, 40 * Megabyte, 99999, PageSize - 1, NoShare),
-    'sizes that waste more');
+  WasteIsAtMost(PageSize - 1, NoShare, MaxClassSize + 1, Megabyte, 1001);
+  WasteIsAtMost(PageSize - 1, NoShare, Megabyte, 40 * Megabyte, 99999);
 end;
 
 procedure TBlocksTests.BlocksDoNotOverlap;
 var
   Blocks: TPointers;
-  Index, Wrong: Integer;
+  Index: Integer;
   Generator: TGenerator;
 begin
   Generator.Start(TestSeed);
@@ -148,31 +136,24 @@ begin
     GetMem(Blocks[Index], Generator.NextSize(300000));
     FillPattern(Blocks[Index], MemSize(Blocks[Index]), Index);
   end;
-  Wrong := 0;
   for Index := 0 to High(Blocks) do
-    if not HasPattern(Blocks[Index], MemSize(Blocks[Index]), Index) then
-      Inc(Wrong);
+    AssertTrue('contents', HasPattern(Blocks[Index], MemSize(Blocks[Index]), Index));
   FreeEach(Blocks, 1);
-  Same(0, Wrong, 'blocks with other contents');
 end;
 
 procedure TBlocksTests.LastFreedBlockIsHandedOutNext;
 var
   Size: NativeUInt;
   P, Q: Pointer;
-  Wrong: Integer;
 begin
-  Wrong := 0;
   for Size := 0 to MaxClassSize do
   begin
     GetMem(P, Size);
     FreeMem(P);
     GetMem(Q, Size);
-    if P <> Q then
-      Inc(Wrong);
+    AssertTrue('the same block', P = Q);
     FreeMem(Q);
   end;
-  Same(0, Wrong, 'sizes that gave another block');
 end;
 
 // ---------------------------------------------------------------------------- realloc
@@ -267,13 +248,12 @@ var
   Blocks: array[0..31] of Pointer;
   Sizes: array[0..31] of NativeUInt;
   Generator: TGenerator;
-  Turn, Index, Wrong: Integer;
+  Turn, Index: Integer;
   Kept: NativeUInt;
 begin
   Generator.Start(TestSeed);
   FillChar(Blocks, SizeOf(Blocks), 0);
   FillChar(Sizes, SizeOf(Sizes), 0);
-  Wrong := 0;
   for Turn := 1 to TurnCount do
   begin
     Index := Generator.Below(Length(Blocks));
@@ -282,13 +262,11 @@ begin
     ReallocMem(Blocks[Index], Sizes[Index]);
     if Kept > Sizes[Index] then
       Kept := Sizes[Index] and not 7;
-    if not HasPattern(Blocks[Index], Kept, Index) then
-      Inc(Wrong);
+    AssertTrue('contents', HasPattern(Blocks[Index], Kept, Index));
     FillPattern(Blocks[Index], Sizes[Index], Index);
   end;
   for Index := 0 to High(Blocks) do
     FreeMem(Blocks[Index]);
-  Same(0, Wrong, 'blocks with other contents');
 end;
 
 procedure TBlocksTests.ResizeWithinTheUsableSizeStaysInPlace;

@@ -33,37 +33,29 @@ const
 procedure TSizeClassesTests.EverySizeFitsItsClass;
 var
   Size: NativeUInt;
-  Wrong: Integer;
 begin
-  Wrong := 0;
   for Size := 0 to MaxClassSize do
-    if (SizeToClass(Size) >= SizeClassCount) or (ClassToSize(SizeToClass(Size)) < Size) then
-      Inc(Wrong);
-  Same(0, Wrong, 'sizes that do not fit');
+  begin
+    AtMost(SizeClassCount - 1, SizeToClass(Size), 'class');
+    AtLeast(Size, ClassToSize(SizeToClass(Size)), 'size of the class');
+  end;
 end;
 
 procedure TSizeClassesTests.EverySizeGetsTheSmallestClassThatFits;
 var
   Size: NativeUInt;
-  Wrong: Integer;
 begin
-  Wrong := 0;
   for Size := 0 to MaxClassSize do
-    if (SizeToClass(Size) > 0) and (ClassToSize(SizeToClass(Size) - 1) >= Size) then
-      Inc(Wrong);
-  Same(0, Wrong, 'sizes with a smaller class that fits');
+    if SizeToClass(Size) > 0 then
+      AtMost(Size - 1, ClassToSize(SizeToClass(Size) - 1), 'size of the class before');
 end;
 
 procedure TSizeClassesTests.TheTableAgreesWithTheComputation;
 var
   Size: NativeUInt;
-  Wrong: Integer;
 begin
-  Wrong := 0;
   for Size := 0 to MaxClassSize do
-    if Process.ClassOf[(Size + ClassStep - 1) div ClassStep] <> SizeToClass(Size) then
-      Inc(Wrong);
-  Same(0, Wrong, 'sizes that differ');
+    Same(SizeToClass(Size), Process.ClassOf[(Size + ClassStep - 1) div ClassStep], 'class in the table');
 end;
 
 procedure TSizeClassesTests.BlocksAbove8KBeginAtSixteenPlacesOfAPageUnlessTheyArePowersOfTwo;
@@ -87,14 +79,12 @@ end;
 
 procedure TSizeClassesTests.ClassSizesAscendAndKeepTheAlignment;
 var
-  Index, Wrong: Integer;
+  Index: Integer;
 begin
-  Wrong := 0;
   for Index := 0 to SizeClassCount - 1 do
-    if (ClassToSize(Index) mod BlockAlignment <> 0)
-      or (Index > 0) and (ClassToSize(Index) <= ClassToSize(Index - 1)) then
-      Inc(Wrong);
-  Same(0, Wrong, 'classes out of order');
+    Same(0, ClassToSize(Index) mod BlockAlignment, 'size modulo the alignment');
+  for Index := 1 to SizeClassCount - 1 do
+    AtLeast(ClassToSize(Index - 1) + 1, ClassToSize(Index), 'size');
 end;
 
 procedure TSizeClassesTests.TheLastClassServesTheLargestSize;
