@@ -1,5 +1,5 @@
 /// Tests of FastMM5's names: what FastMM5's own test programs check, and each name of its interface
-/// that works. Test.FastMM.Names checks the names that do not compile.
+/// that works. Test.CompatNames checks the names that do not compile.
 unit Test.FastMM5;
 
 {$mode delphi}{$H+}{$pointermath on}
