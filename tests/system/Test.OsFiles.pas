@@ -306,11 +306,7 @@ var
 
 begin
   if FpGetUid <> 0 then
-  begin
-    WriteLn('left out: FileThatAnotherUserPlantedIsNotAppendedTo needs root');
-    Inc(AssertCount); // no check is no failure here
-    Exit;
-  end;
+    Ignore('needs root');
   Folder := GetTempDir + 'lanemm-planted-' + IntToStr(GetProcessID);
   Planted := Folder + '/log';
   AssertTrue('folder', CreateDir(Folder));
