@@ -80,14 +80,8 @@ begin
 end;
 
 procedure TStatsTests.FreeBlocks;
-var
-  Index: Integer;
 begin
-  for Index := 0 to High(Blocks) do
-  begin
-    FreeMem(Blocks[Index]);
-    Blocks[Index] := nil;
-  end;
+  FreeEach(Blocks, 1);
 end;
 
 procedure TStatsTests.BalancedCodeReturnsToTheSameUse;
@@ -414,7 +408,6 @@ procedure TStatsTests.SpareSlicesAreNotCommitted;
 var
   Source, Span: PSpan;
   Copied: NativeUInt;
-  Before, After: TStatus;
 begin
   Source := LargeGet(5 * Megabyte);
   StatusRead(Before);
