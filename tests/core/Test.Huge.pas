@@ -124,11 +124,9 @@ var
   Before, After: TCounts;
   Call: TOsCall;
 begin
-  for Call := Low(TOsCall) to High(TOsCall) do
-    Before[Call] := Process.OsCalls[Call];
+  Move(Process.OsCalls, Before, SizeOf(Before));
   DensityIsHigh;
-  for Call := Low(TOsCall) to High(TOsCall) do
-    After[Call] := Process.OsCalls[Call];
+  Move(Process.OsCalls, After, SizeOf(After));
   AssertTrue('a measure', Process.MeasuredAt <> 0);
   for Call := Low(TOsCall) to High(TOsCall) do
     if Call = ocHuge then

@@ -15,7 +15,6 @@ type
     Slot: PHeap;
     Shared: Pointer;
     function CommittedRange(Size: NativeUInt): PByte;
-    function CallCount(Kind: TOsCall): NativeUInt;
     procedure WaitOnce;
     procedure WriteVersionLate;
     procedure UseOwnSlot;
@@ -356,11 +355,6 @@ begin
   AssertTrue('unchanged here', OsThreadHeap = Mine);
 end;
 
-function TOsTests.CallCount(Kind: TOsCall): NativeUInt;
-begin
-  Result := LoadAcquire(Process.OsCalls[Kind]);
-end;
-
 procedure TOsTests.EachCallIsCounted;
 type
   TCounts = array[TOsCall] of NativeUInt;
@@ -379,7 +373,7 @@ begin
   if OsClockIsCheap then
     Exclude(Kinds, ocClock); // no system call
   for Kind in Kinds do
-    Before[Kind] := CallCount(Kind);
+    Before[Kind] := LoadAcquire(Process.OsCalls[Kind]);
   Range := OsReserve(2 * SliceSize);
   OsCommit(Range, 2 * SliceSize);
   OsUseHugePages(Range, 2 * SliceSize);
@@ -391,7 +385,7 @@ begin
   OsNowMs;
   // At least: LaneMM may have a thread of its own that gives memory back.
   for Kind in Kinds do
-    AtLeast(Before[Kind] + 1, CallCount(Kind), 'count of call ' + Chr(Ord('0') + Ord(Kind)));
+    AtLeast(Before[Kind] + 1, LoadAcquire(Process.OsCalls[Kind]), 'count of call ' + Chr(Ord('0') + Ord(Kind)));
 end;
 
 initialization
