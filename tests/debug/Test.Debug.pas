@@ -476,9 +476,11 @@ begin
   Same(1, Told[evDoubleFree], 'reports');
 end;
 
-procedure TDebugBlocksTests.MemoryThatNobodyTouchesIsNotTaken;
 const
+  // Bytes of blocks that are hardly touched.
   Reserved = NativeUInt(1) shl {$ifdef CPU64} 31 {$else} 29 {$endif};
+
+procedure TDebugBlocksTests.MemoryThatNobodyTouchesIsNotTaken;
 var
   P: Pointer;
   Before: NativeUInt;
@@ -492,7 +494,6 @@ end;
 
 procedure TDebugBlocksTests.UntouchedZerosAreNotTaken;
 const
-  Reserved = NativeUInt(1) shl {$ifdef CPU64} 31 {$else} 29 {$endif};
   // qemu keeps notes of each page that becomes inaccessible.
   Most = NativeUInt({$ifdef CPUAARCH64} 128 {$else} 32 {$endif}) shl 20;
 var
@@ -513,8 +514,6 @@ begin
 end;
 
 procedure TDebugBlocksTests.UntouchedPatternOfZerosIsNotTaken;
-const
-  Reserved = NativeUInt(1) shl {$ifdef CPU64} 31 {$else} 29 {$endif};
 var
   P: PByte;
   Before: NativeUInt;
