@@ -1,6 +1,5 @@
-/// Tests of LaneMM.FreeRuns. Each test sets the runs of the process aside, uses span records of
-/// its own under the shards' locks, and checks the outcome after the runs are restored: nothing may
-/// be allocated in between.
+/// Tests of LaneMM.FreeRuns. Meanwhile the runs of two shards are set aside, and their locks taken; the
+/// records of spans are those of the test.
 unit Test.FreeRuns;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -24,19 +23,22 @@ type
   TFreeRunsTests = class(TLaneTest)
   strict private
     Records: array of TSpan;
+    First, Second: PShard;
     Saved, SavedSecond: TRuns;
-    Warm, Cold: NativeUInt;
-    // First records of runs, by the index of their slice; -1 stands for nil.
-    Found: array[0..9] of Integer;
     IsTaken: array[0..SliceCount - 1] of Boolean;
     Overlaps: Integer;
-    procedure Enter;
-    procedure Leave;
     function SpanAt(Index: Integer): PSpan;
+    // A run by the index of its first slice; -1 stands for nil.
     function IndexOf(Span: PSpan): Integer;
+    procedure Add(Index, Length: Integer; IsWarm: Boolean);
+    function TakeWarm(Length: NativeUInt): Integer;
+    function TakeCold(Length: NativeUInt): Integer;
     procedure Mark(Span: PSpan; Count: Integer; Value: Boolean);
     procedure PlayRandomly;
     function CountOfTaken: Integer;
+  protected
+    procedure SetUp; override;
+    procedure TearDown; override;
   published
     procedure RunIsFoundByItsLength;
     procedure TakeGivesTheShortestRunThatIsLongEnough;
@@ -88,28 +90,27 @@ begin
   LockLeave(Shard^.Lock);
 end;
 
-procedure TFreeRunsTests.Enter;
+// A span that is released meanwhile waits, and one that is taken comes from elsewhere: the shards are locked.
+procedure TFreeRunsTests.SetUp;
 var
   Index: Integer;
 begin
-  Records := nil;
   SetLength(Records, SliceCount + 2);
   for Index := 0 to High(Records) do
   begin
     Records[Index].Start := PByte(NativeUInt(Index) * SliceSize);
     Records[Index].Shard := 1;
   end;
-  FillChar(IsTaken, SizeOf(IsTaken), 0);
-  SaveRuns(@Process.Shards[1], Saved);
-  SaveRuns(@Process.Shards[2], SavedSecond);
+  First := @Process.Shards[1];
+  Second := @Process.Shards[2];
+  SaveRuns(First, Saved);
+  SaveRuns(Second, SavedSecond);
 end;
 
-procedure TFreeRunsTests.Leave;
+procedure TFreeRunsTests.TearDown;
 begin
-  Warm := Process.Shards[1].WarmSlices;
-  Cold := Process.Shards[1].ColdSlices;
-  RestoreRuns(@Process.Shards[2], SavedSecond);
-  RestoreRuns(@Process.Shards[1], Saved);
+  RestoreRuns(Second, SavedSecond);
+  RestoreRuns(First, Saved);
 end;
 
 // Slice 0 and the one after the last have records that are never a run.
@@ -125,224 +126,169 @@ begin
   Result := Span - SpanAt(0);
 end;
 
+procedure TFreeRunsTests.Add(Index, Length: Integer; IsWarm: Boolean);
+begin
+  FreeRunAdd(SpanAt(Index), Length, IsWarm);
+end;
+
+function TFreeRunsTests.TakeWarm(Length: NativeUInt): Integer;
+begin
+  Result := IndexOf(TakeRun(First^.Warm, Length));
+end;
+
+function TFreeRunsTests.TakeCold(Length: NativeUInt): Integer;
+begin
+  Result := IndexOf(TakeRun(First^.Cold, Length));
+end;
+
 procedure TFreeRunsTests.RunIsFoundByItsLength;
 var
-  Length, Lost, Wrong: Integer;
+  Length: Integer;
 begin
-  Lost := 0;
-  Wrong := 0;
-  Enter;
   for Length := 1 to SliceCount do
   begin
-    FreeRunAdd(SpanAt(0), Length, True);
-    if TakeRun(Process.Shards[1].Warm, Length) <> SpanAt(0) then
-      Inc(Lost);
-    FreeRunAdd(SpanAt(0), Length, True);
-    if TakeRun(Process.Shards[1].Warm, Length + 1) <> nil then
-      Inc(Wrong);
+    Add(0, Length, True);
+    Same(0, TakeWarm(Length), 'found by its length');
+    Add(0, Length, True);
+    Same(-1, TakeWarm(Length + 1), 'too short');
     FreeRunCut(SpanAt(0), SpanAt(0)^.SliceCount);
   end;
-  Leave;
-  Same(0, Lost, 'lengths not found');
-  Same(0, Wrong, 'runs given that are too short');
 end;
 
 procedure TFreeRunsTests.TakeGivesTheShortestRunThatIsLongEnough;
 begin
-  Enter;
-  FreeRunAdd(SpanAt(0), 100, True);
-  FreeRunAdd(SpanAt(120), 5, True);
-  FreeRunAdd(SpanAt(140), 20, True);
-  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 4));
-  Found[1] := IndexOf(TakeRun(Process.Shards[1].Warm, 18));
-  Found[2] := IndexOf(TakeRun(Process.Shards[1].Warm, 18));
-  Leave;
-  Same(120, Found[0], 'four slices');
-  Same(140, Found[1], 'eighteen slices');
-  Same(0, Found[2], 'eighteen more');
+  Add(0, 100, True);
+  Add(120, 5, True);
+  Add(140, 20, True);
+  Same(120, TakeWarm(4), 'four slices');
+  Same(140, TakeWarm(18), 'eighteen slices');
+  Same(0, TakeWarm(18), 'eighteen more');
 end;
 
 procedure TFreeRunsTests.TakeCutsAndTheRestStaysFree;
 begin
-  Enter;
-  FreeRunAdd(SpanAt(10), 50, True);
-  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 20));
-  Found[1] := IndexOf(TakeRun(Process.Shards[1].Warm, 30));
-  Leave;
-  Same(10, Found[0], 'front');
-  Same(30, Found[1], 'rest');
-  Same(0, Warm, 'free slices at the end');
+  Add(10, 50, True);
+  Same(10, TakeWarm(20), 'front');
+  Same(30, TakeWarm(30), 'rest');
+  Same(0, First^.WarmSlices, 'free slices at the end');
 end;
 
 procedure TFreeRunsTests.TakeOfMoreThanThereIsGivesNil;
 begin
-  Enter;
-  FreeRunAdd(SpanAt(0), 10, True);
-  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 11));
-  Found[1] := IndexOf(TakeRun(Process.Shards[1].Cold, 1));
-  Leave;
-  Same(-1, Found[0], 'too long');
-  Same(-1, Found[1], 'none there');
-  Same(10, Warm, 'free slices');
+  Add(0, 10, True);
+  Same(-1, TakeWarm(11), 'too long');
+  Same(-1, TakeCold(1), 'none there');
+  Same(10, First^.WarmSlices, 'free slices');
 end;
 
+// A bin after the last one would lie where the map of the cold runs is, or after them.
 procedure TFreeRunsTests.TheLongestRunPossibleHasABin;
 begin
-  Enter;
-  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, MaxRunSlices));
-  Found[1] := IndexOf(TakeRun(Process.Shards[1].Cold, MaxRunSlices));
-  // A bin after the last one would lie where Cold.Map is, or after Cold.
-  Process.Shards[1].Cold.Map[0] := 0;
-  Leave;
-  Same(-1, Found[0], 'warm');
-  Same(-1, Found[1], 'cold');
+  Same(-1, TakeWarm(MaxRunSlices), 'warm');
+  Same(-1, TakeCold(MaxRunSlices), 'cold');
 end;
 
 procedure TFreeRunsTests.NeighboursBecomeOneRun;
 begin
-  Enter;
-  FreeRunAdd(SpanAt(10), 5, True);
-  FreeRunAdd(SpanAt(20), 5, True);
-  FreeRunAdd(SpanAt(15), 5, True);
-  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 15));
-  Leave;
-  Same(10, Found[0], 'the joined run');
-  Same(0, Warm, 'free slices at the end');
+  Add(10, 5, True);
+  Add(20, 5, True);
+  Add(15, 5, True);
+  Same(10, TakeWarm(15), 'the joined run');
+  Same(0, First^.WarmSlices, 'free slices at the end');
 end;
 
 procedure TFreeRunsTests.WarmAndColdStayApart;
 begin
-  Enter;
-  FreeRunAdd(SpanAt(0), 5, True);
-  FreeRunAdd(SpanAt(5), 5, False);
-  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 6));
-  Found[1] := IndexOf(TakeRun(Process.Shards[1].Cold, 6));
-  Found[2] := IndexOf(TakeRun(Process.Shards[1].Cold, 5));
-  Leave;
-  Same(-1, Found[0], 'warm');
-  Same(-1, Found[1], 'cold');
-  Same(5, Found[2], 'the cold run alone');
-  Same(5, Warm, 'warm slices left');
-  Same(0, Cold, 'cold slices left');
+  Add(0, 5, True);
+  Add(5, 5, False);
+  Same(-1, TakeWarm(6), 'warm');
+  Same(-1, TakeCold(6), 'cold');
+  Same(5, TakeCold(5), 'the cold run alone');
+  Same(5, First^.WarmSlices, 'warm slices left');
+  Same(0, First^.ColdSlices, 'cold slices left');
 end;
 
 procedure TFreeRunsTests.RemovedRunIsNoRun;
-var
-  IsRun: array[0..1] of Boolean;
 begin
-  Enter;
-  FreeRunAdd(SpanAt(0), 5, True);
-  IsRun[0] := IsFreeRun(SpanAt(0));
+  Add(0, 5, True);
+  AssertTrue('before', IsFreeRun(SpanAt(0)));
   FreeRunCut(SpanAt(0), SpanAt(0)^.SliceCount);
-  IsRun[1] := IsFreeRun(SpanAt(0));
-  FreeRunAdd(SpanAt(5), 5, True);
-  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 6));
-  Leave;
-  AssertTrue('before', IsRun[0]);
-  AssertFalse('after', IsRun[1]);
-  Same(-1, Found[0], 'joined with a run in use');
+  AssertFalse('after', IsFreeRun(SpanAt(0)));
+  Add(5, 5, True);
+  Same(-1, TakeWarm(6), 'joined with a run in use');
 end;
 
 procedure TFreeRunsTests.OldestIsTheOneFreedFirst;
+const
+  Order: array[0..3] of Integer = (0, 10, 30, 40);
 var
   Index: Integer;
 begin
-  Enter;
   for Index := 0 to 4 do
-    FreeRunAdd(SpanAt(Index * 10), 5, True);
+    Add(Index * 10, 5, True);
   FreeRunCut(SpanAt(20), SpanAt(20)^.SliceCount);
-  for Index := 0 to 3 do
+  for Index in Order do
   begin
-    Found[Index] := IndexOf(Process.Shards[1].Oldest);
-    FreeRunCut(Process.Shards[1].Oldest, Process.Shards[1].Oldest^.SliceCount);
+    Same(Index, IndexOf(First^.Oldest), 'oldest');
+    FreeRunCut(First^.Oldest, First^.Oldest^.SliceCount);
   end;
-  Found[4] := IndexOf(Process.Shards[1].Oldest);
-  Found[5] := IndexOf(Process.Shards[1].Youngest);
-  Leave;
-  Same(0, Found[0], 'first');
-  Same(10, Found[1], 'second');
-  Same(30, Found[2], 'third');
-  Same(40, Found[3], 'last');
-  Same(-1, Found[4], 'oldest of none');
-  Same(-1, Found[5], 'youngest of none');
+  Same(-1, IndexOf(First^.Oldest), 'oldest of none');
+  Same(-1, IndexOf(First^.Youngest), 'youngest of none');
 end;
 
 procedure TFreeRunsTests.RestOfACutRunIsTheOldest;
 begin
-  Enter;
-  FreeRunAdd(SpanAt(0), 9, True);
-  FreeRunAdd(SpanAt(50), 20, True);
+  Add(0, 9, True);
+  Add(50, 20, True);
   FreeRunCut(SpanAt(50), 12);
-  Found[0] := IndexOf(Process.Shards[1].Oldest);
-  Found[1] := IndexOf(Process.Shards[1].Youngest);
-  Leave;
-  Same(62, Found[0], 'oldest');
-  Same(0, Found[1], 'youngest');
+  Same(62, IndexOf(First^.Oldest), 'oldest');
+  Same(0, IndexOf(First^.Youngest), 'youngest');
 end;
 
 procedure TFreeRunsTests.ColdRunThatFitsBetterKeepsTheWarmOneWhole;
-var
-  Found: array[0..2] of Integer;
 begin
-  Enter;
-  FreeRunAdd(SpanAt(0), 8, True);
-  FreeRunAdd(SpanAt(10), 6, False);
-  FreeRunAdd(SpanAt(20), 9, False);
-  Found[0] := IndexOf(FreeRunTakeFitting(@Process.Shards[1], 5, High(NativeUInt)));
-  Found[1] := IndexOf(FreeRunTakeFitting(@Process.Shards[1], 7, High(NativeUInt)));
-  Found[2] := IndexOf(FreeRunTakeFitting(@Process.Shards[1], 9, High(NativeUInt)));
-  Leave;
-  Same(-1, Found[0], 'five of a warm run of eight, with a cold one of six');
-  Same(0, Found[1], 'seven of it, with a cold one of nine');
-  Same(-1, Found[2], 'nine of no warm run');
+  Add(0, 8, True);
+  Add(10, 6, False);
+  Add(20, 9, False);
+  Same(-1, IndexOf(FreeRunTakeFitting(First, 5, High(NativeUInt))),
+    'five of a warm run of eight, with a cold one of six');
+  Same(0, IndexOf(FreeRunTakeFitting(First, 7, High(NativeUInt))), 'seven of it, with a cold one of nine');
+  Same(-1, IndexOf(FreeRunTakeFitting(First, 9, High(NativeUInt))), 'nine of no warm run');
 end;
 
 procedure TFreeRunsTests.ForgetLeavesNothing;
 begin
-  Enter;
-  FreeRunAdd(SpanAt(0), 9, True);
-  FreeRunAdd(SpanAt(20), 9, False);
-  FreeRunsForget(@Process.Shards[1]);
-  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 1));
-  Found[1] := IndexOf(TakeRun(Process.Shards[1].Cold, 1));
-  Found[2] := IndexOf(Process.Shards[1].Oldest);
-  Leave;
-  Same(-1, Found[0], 'warm');
-  Same(-1, Found[1], 'cold');
-  Same(-1, Found[2], 'oldest');
-  Same(0, Warm + Cold, 'slices');
+  Add(0, 9, True);
+  Add(20, 9, False);
+  FreeRunsForget(First);
+  Same(-1, TakeWarm(1), 'warm');
+  Same(-1, TakeCold(1), 'cold');
+  Same(-1, IndexOf(First^.Oldest), 'oldest');
+  Same(0, First^.WarmSlices + First^.ColdSlices, 'slices');
 end;
 
 procedure TFreeRunsTests.RunsOfTwoShardsStayApart;
 begin
-  Enter;
   SpanAt(5)^.Shard := 2;
-  FreeRunAdd(SpanAt(0), 5, True);
-  FreeRunAdd(SpanAt(10), 5, True);
-  FreeRunAdd(SpanAt(5), 5, True);
-  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 6));
-  Found[1] := IndexOf(TakeRun(Process.Shards[2].Warm, 6));
-  Found[2] := IndexOf(TakeRun(Process.Shards[2].Warm, 5));
-  Leave;
-  Same(-1, Found[0], 'a run of the first shard');
-  Same(-1, Found[1], 'a run of the second');
-  Same(5, Found[2], 'the run of the second');
-  Same(10, Warm, 'warm slices left');
+  Add(0, 5, True);
+  Add(10, 5, True);
+  Add(5, 5, True);
+  Same(-1, TakeWarm(6), 'a run of the first shard');
+  Same(-1, IndexOf(TakeRun(Second^.Warm, 6)), 'a run of the second');
+  Same(5, IndexOf(TakeRun(Second^.Warm, 5)), 'the run of the second');
+  Same(10, First^.WarmSlices, 'warm slices left');
 end;
 
 // The other shard's lock is not taken: its thread may be about to write the record.
 procedure TFreeRunsTests.EndOfARunOfAnotherShardIsNotFollowed;
 begin
-  Enter;
-  FreeRunAdd(SpanAt(0), 5, True);
+  Add(0, 5, True);
   SpanAt(9)^.Shard := 2;
   SpanAt(9)^.Kind := skFreeEnd;
   SpanAt(9)^.Distance := 9;
-  FreeRunAdd(SpanAt(10), 5, True);
-  Found[0] := IndexOf(TakeRun(Process.Shards[1].Warm, 6));
-  Leave;
-  Same(-1, Found[0], 'the run of both');
-  Same(10, Warm, 'warm slices left');
+  Add(10, 5, True);
+  Same(-1, TakeWarm(6), 'the run of both');
+  Same(10, First^.WarmSlices, 'warm slices left');
 end;
 
 // ---------------------------------------------------------------------------- a model
@@ -393,9 +339,9 @@ begin
       Continue;
     end;
     Lengths[Index] := 1 + Generator.Below(MaxLength);
-    Runs[Index] := TakeRun(Process.Shards[1].Warm, Lengths[Index]);
+    Runs[Index] := TakeRun(First^.Warm, Lengths[Index]);
     if Runs[Index] = nil then
-      Runs[Index] := TakeRun(Process.Shards[1].Cold, Lengths[Index]);
+      Runs[Index] := TakeRun(First^.Cold, Lengths[Index]);
     if Runs[Index] <> nil then
       Mark(Runs[Index], Lengths[Index], True);
   end;
@@ -409,14 +355,11 @@ end;
 
 procedure TFreeRunsTests.RandomUseNeverHandsOutASliceTwice;
 begin
-  Overlaps := 0;
-  Enter;
-  FreeRunAdd(SpanAt(0), SliceCount, False);
+  Add(0, SliceCount, False);
   PlayRandomly;
-  Leave;
   Same(0, Overlaps, 'slices in two places');
   Same(0, CountOfTaken, 'slices still taken');
-  Same(SliceCount, Warm + Cold, 'free slices at the end');
+  Same(SliceCount, First^.WarmSlices + First^.ColdSlices, 'free slices at the end');
 end;
 
 initialization
