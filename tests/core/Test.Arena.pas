@@ -12,6 +12,9 @@ uses
 type
   TArenaTests = class(TQuietTest)
   strict private
+    // Of a full arena that FrontierTake has left.
+    Tail: PSpan;
+    TailCount: NativeUInt;
     function Arena: PArena;
     function Take(SliceCount: NativeUInt): PSpan;
     procedure LeaveSlices(SliceCount: NativeUInt);
@@ -72,9 +75,6 @@ begin
 end;
 
 function TArenaTests.Take(SliceCount: NativeUInt): PSpan;
-var
-  Tail: PSpan;
-  TailCount: NativeUInt;
 begin
   Result := FrontierTake(SliceCount, Tail, TailCount);
   AssertTrue('taken', Result <> nil);
@@ -154,8 +154,8 @@ end;
 {$ifdef LINUX} // Windows commits no memory here, see Test.Os.Windows
 procedure TArenaTests.RefusedMemoryTakesNoSlices;
 var
-  Span, Tail: PSpan;
-  Last, TailCount: NativeUInt;
+  Span: PSpan;
+  Last: NativeUInt;
 begin
   while Arena^.Reserved - Arena^.Committed < ManySlices do
     Take(Arena^.Reserved - Arena^.Frontier + 1);
@@ -189,8 +189,7 @@ end;
 
 procedure TArenaTests.SlicesCanBeHadWithoutRoomForMappings;
 var
-  Span, Tail: PSpan;
-  TailCount: NativeUInt;
+  Span: PSpan;
 begin
   while Arena^.Reserved - Arena^.Committed < 3 * ManySlices do
     Take(Arena^.Reserved - Arena^.Frontier + 1);
@@ -213,8 +212,7 @@ procedure TArenaTests.FullArenaIsFollowedByANewOne;
 var
   Last: PArena;
   Frontier: NativeUInt;
-  Span, Tail: PSpan;
-  TailCount: NativeUInt;
+  Span: PSpan;
 begin
   LeaveSlices(10);
   Last := Arena;
@@ -293,8 +291,8 @@ end;
 procedure TArenaTests.ArenaEndsAtAddressesOfOthers;
 var
   Last: PArena;
-  Count, Frontier, TailCount: NativeUInt;
-  Span, Tail: PSpan;
+  Count, Frontier: NativeUInt;
+  Span: PSpan;
 begin
   while Arena^.Reserved - Arena^.Frontier < 10 do
     Take(10);
@@ -313,8 +311,7 @@ end;
 procedure TArenaTests.AddressesThatAThreadPublishesLateAreUsedNext;
 var
   Last: PArena;
-  Tail: PSpan;
-  Reserved, TailCount: NativeUInt;
+  Reserved: NativeUInt;
   Records: NativeUInt;
 begin
   while not CanGrow do
@@ -336,9 +333,9 @@ end;
 procedure TArenaTests.OlderArenaGrowsWhenItsAddressesBecomeFree;
 var
   First: PArena;
-  Reserved, Count, TailCount: NativeUInt;
+  Reserved, Count: NativeUInt;
   Stack: PByte;
-  Span, Tail: PSpan;
+  Span: PSpan;
 begin
   while not CanGrow do
     ArenaWithNew(Arena^.Reserved - Arena^.Frontier + 1);

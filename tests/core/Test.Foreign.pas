@@ -13,6 +13,7 @@ type
   strict private
     Previous: TMemoryManager;
     HadPrevious: Boolean;
+    Size: NativeUInt; // that a call returned
     procedure RegisterCopy;
     procedure UseFakePrevious;
   protected
@@ -132,8 +133,6 @@ begin
 end;
 
 procedure TForeignTests.CopyIsAskedForItsBlocks;
-var
-  Size: NativeUInt;
 begin
   RegisterCopy;
   AssertTrue('size', ForeignSize(@FakeBlock, Size));
@@ -144,8 +143,6 @@ begin
 end;
 
 procedure TForeignTests.CopyThatHasLeftIsNotAsked;
-var
-  Size: NativeUInt;
 begin
   RegisterCopy;
   ForeignStop(CopyOwns);
@@ -155,8 +152,6 @@ end;
 
 // It may be unloaded at this moment.
 procedure TForeignTests.CopyThatDoesNotHoldABlockIsNotCalled;
-var
-  Size: NativeUInt;
 begin
   RegisterCopy;
   AssertFalse('free', ForeignFree(@FreedByCopy, Size));
@@ -177,8 +172,6 @@ begin
 end;
 
 procedure TForeignTests.UnknownPointerIsRefused;
-var
-  Size: NativeUInt;
 begin
   RegisterCopy;
   AssertFalse('free', ForeignFree(@FreedByCopy, Size));
@@ -188,8 +181,6 @@ begin
 end;
 
 procedure TForeignTests.PreviousManagerGetsWhatNobodyKnows;
-var
-  Size: NativeUInt;
 begin
   UseFakePrevious;
   AssertTrue('size', ForeignSize(@FakeBlock, Size));
@@ -199,8 +190,6 @@ begin
 end;
 
 procedure TForeignTests.CopyComesBeforeThePreviousManager;
-var
-  Size: NativeUInt;
 begin
   RegisterCopy;
   UseFakePrevious;
@@ -231,7 +220,6 @@ end;
 procedure TForeignTests.MoreCopiesThanThereIsRoomForAreHarmless;
 var
   Index: Integer;
-  Size: NativeUInt;
 begin
   for Index := 1 to 200 do
     RegisterCopy;
@@ -244,7 +232,6 @@ end;
 procedure TForeignTests.PlaceOfACopyThatHasLeftIsUsedAgain;
 var
   Index: Integer;
-  Size: NativeUInt;
 begin
   for Index := 1 to 200 do
   begin

@@ -12,6 +12,7 @@ type
   TLargeMovesTests = class(TQuietTest)
   strict private
     Front, Place, Wall: PSpan;
+    Copied: NativeUInt; // by the last move
     function Get(Size: NativeUInt): PSpan;
     function GetInOneMapping(Size: NativeUInt): PSpan;
     function GetMoved(Size, MovedSize: NativeUInt): PSpan;
@@ -94,7 +95,6 @@ var
   Spans: array[1..BlockCount] of PSpan;
   Generator: TGenerator;
   Before, Index, Round: Integer;
-  Copied: NativeUInt;
 begin
   Before := MappingCount;
   Generator.Start(TestSeed);
@@ -142,8 +142,6 @@ end;
 
 // Returns a block that was moved from Size to MovedSize bytes, by its pages.
 function TLargeMovesTests.GetMoved(Size, MovedSize: NativeUInt): PSpan;
-var
-  Copied: NativeUInt;
 begin
   Result := LargeMove(GetInOneMapping(Size), MovedSize, Copied);
   AssertTrue('moved', Result <> nil);
@@ -172,7 +170,7 @@ end;
 procedure TLargeMovesTests.BlockThatMovesAgainIsNotCopied;
 var
   Span: PSpan;
-  Size, Copied: NativeUInt;
+  Size: NativeUInt;
   Turn: Integer;
 begin
   Span := Get(5 * Megabyte);
@@ -192,7 +190,6 @@ end;
 procedure TLargeMovesTests.MovedBlockThatShrankIsNotCopied;
 var
   Span: PSpan;
-  Copied: NativeUInt;
 begin
   Span := GetMoved(9 * Megabyte, 20 * Megabyte);
   MarkMegabytes(Span, 0, 5, 3);
@@ -263,7 +260,7 @@ const
 var
   Spans: array[0..1] of PSpan;
   Before, Round, Turn, Index: Integer;
-  Moved, Copied: NativeUInt;
+  Moved: NativeUInt;
 begin
   Moved := LoadAcquire(Process.MovedSpans);
   Before := MappingCount;
@@ -288,7 +285,7 @@ procedure TLargeMovesTests.BlockThatMovesAgainIsOneMovedBlock;
 var
   Span: PSpan;
   Turn: Integer;
-  Moved, Copied: NativeUInt;
+  Moved: NativeUInt;
 begin
   Moved := LoadAcquire(Process.MovedSpans);
   Span := GetMoved(5 * Megabyte, 6 * Megabyte);
@@ -336,7 +333,6 @@ end;
 procedure TLargeMovesTests.BlockThatMovesToAShorterRunLeavesOthersAlone;
 var
   Span: PSpan;
-  Copied: NativeUInt;
 begin
   Span := GetMoved(5 * Megabyte, 6 * Megabyte);
   FillPattern(Span^.Start, 6 * Megabyte, 1);
@@ -374,7 +370,7 @@ end;
 procedure TLargeMovesTests.MoveThatIsRefusedInPartKeepsTheContents;
 var
   Source, Target: PSpan;
-  Moved, Copied: NativeUInt;
+  Moved: NativeUInt;
 begin
   Moved := LoadAcquire(Process.MovedSpans);
   Source := GetInManyMappings;
@@ -390,7 +386,7 @@ end;
 procedure TLargeMovesTests.PlaceOfAMoveThatIsRefusedInPartReadsAsZeros;
 var
   Span, Other: PSpan;
-  Moved, Copied: NativeUInt;
+  Moved: NativeUInt;
 begin
   Moved := LoadAcquire(Process.MovedSpans);
   Span := GetInManyMappings;
@@ -422,7 +418,6 @@ end;
 procedure TLargeMovesTests.CheckLimitOfAddresses;
 var
   Span: PSpan;
-  Copied: NativeUInt;
   Turn: Integer;
 begin
   Span := GetInOneMapping(5 * Megabyte);

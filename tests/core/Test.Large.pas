@@ -11,6 +11,7 @@ uses
 type
   TLargeTests = class(TQuietTest)
   strict private
+    Copied: NativeUInt; // by the last move
     function Get(Size: NativeUInt): PSpan;
     procedure MoveAndCheck(Size, NewSize: NativeUInt);
     function GetUntouched: PByte;
@@ -189,7 +190,6 @@ end;
 procedure TLargeTests.MoveAndCheck(Size, NewSize: NativeUInt);
 var
   Source, Target: PSpan;
-  Copied: NativeUInt;
 begin
   Source := Get(Size);
   Size := Source^.BlockSize;
@@ -214,7 +214,6 @@ end;
 procedure TLargeTests.MoveTakesLittleRoomWhereAddressesAreScarce;
 var
   Span: PSpan;
-  Copied: NativeUInt;
 begin
   Process.SavingFrom := 0;
   Span := LargeMove(Get(5 * Megabyte), 6 * Megabyte, Copied);
@@ -226,7 +225,6 @@ end;
 procedure TLargeTests.MoveTakesNoRoomThatTheSystemChargesFor;
 var
   Spans: array[0..1] of PSpan;
-  Copied: NativeUInt;
   Index: Integer;
 begin
   Process.HasSpare := False;
@@ -242,7 +240,6 @@ end;
 procedure TLargeTests.MoveToMoreThanThereIsChangesNothing;
 var
   Span: PSpan;
-  Copied: NativeUInt;
 begin
   Span := Get(Megabyte);
   FillPattern(Span^.Start, Megabyte, 1);
@@ -255,7 +252,6 @@ end;
 procedure TLargeTests.MovedBlockCanBeMovedFreedAndUsedAgain;
 var
   Span: PSpan;
-  Copied: NativeUInt;
   Round: Integer;
 begin
   Span := Get(Megabyte);
@@ -323,7 +319,7 @@ end;
 procedure TLargeTests.SpareSlicesOfAFreedBlockAreCold;
 var
   Span: PSpan;
-  Before, Used, Copied: NativeUInt;
+  Before, Used: NativeUInt;
 begin
   Span := LargeMove(Get(Megabyte), 5 * Megabyte, Copied);
   AssertFalse('moved', ltMoved in Span^.Traits);

@@ -17,6 +17,7 @@ type
   strict private
     Span: TSpan;
     Memory: PByte;
+    Count: Cardinal; // of the blocks that were taken
     Taken: array[0..BlockCount - 1] of LongInt;
     Pushing: TAtomicWord;
     NextBlock: TAtomicWord;
@@ -24,7 +25,7 @@ type
     Line: TStartLine;
     function BlockAt(Index: NativeUInt): PBlock;
     function Push(Block: PBlock): TRemotePush;
-    procedure CountTaken(First: NativeUInt; Count: Cardinal);
+    procedure CountTaken(First: NativeUInt);
     procedure PushShare;
     procedure PushOne;
   protected
@@ -82,7 +83,6 @@ end;
 procedure TRemoteListTests.PushedBlocksAreTakenNewestFirst;
 var
   Index: Integer;
-  Count: Cardinal;
   First: NativeUInt;
 begin
   for Index := 1 to 5 do
@@ -98,8 +98,6 @@ begin
 end;
 
 procedure TRemoteListTests.TakeAllLeavesTheListEmpty;
-var
-  Count: Cardinal;
 begin
   Push(BlockAt(0));
   RemoteTakeAll(@Span, Count);
@@ -109,8 +107,6 @@ begin
 end;
 
 procedure TRemoteListTests.TakeAllOfAnEmptyListIsTheEndOfTheList;
-var
-  Count: Cardinal;
 begin
   AssertTrue('end', RemoteTakeAll(@Span, Count) = EndOfList);
   Same(0, Count, 'blocks');
@@ -130,7 +126,6 @@ end;
 procedure TRemoteListTests.FirstAndLastPlaceOfALongSpanFit;
 var
   Last: PBlock;
-  Count: Cardinal;
 begin
   Last := PBlock(Memory + SpanSize - BlockAlignment);
   Push(BlockAt(0));
@@ -140,8 +135,6 @@ begin
 end;
 
 procedure TRemoteListTests.GiveUpNeedsAnEmptyList;
-var
-  Count: Cardinal;
 begin
   Push(BlockAt(0));
   AssertFalse('with a block', RemoteGiveUp(@Span));
@@ -207,7 +200,7 @@ begin
   FetchAdd(Pushing, NativeUInt(-1));
 end;
 
-procedure TRemoteListTests.CountTaken(First: NativeUInt; Count: Cardinal);
+procedure TRemoteListTests.CountTaken(First: NativeUInt);
 begin
   while not Odd(First) do
   begin
@@ -222,8 +215,6 @@ procedure TRemoteListTests.ConcurrentPushesAreTakenOnceEach;
 var
   Workers: array[1..PusherCount] of TWorker;
   Round, Index: Integer;
-  First: NativeUInt;
-  Count: Cardinal;
   IsLast: Boolean;
 begin
   for Round := 1 to RoundCount do
@@ -236,8 +227,7 @@ begin
       Workers[Index] := TWorker.Create(PushShare, False);
     repeat
       IsLast := LoadAcquire(Pushing) = 0;
-      First := RemoteTakeAll(@Span, Count);
-      CountTaken(First, Count);
+      CountTaken(RemoteTakeAll(@Span, Count));
     until IsLast;
     for Index := 1 to PusherCount do
       EndThread(Workers[Index]);
