@@ -42,6 +42,7 @@ type
     procedure PutFirstTwice;
     procedure FreeBlocks(First, Last: Integer);
     procedure Shelve;
+    function ShelveAll: PByte;
     function BackedPages: NativeUInt;
     procedure CheckMore;
     procedure RetireAll;
@@ -208,6 +209,14 @@ begin
   ShelveEnd(Shelving);
 end;
 
+// Frees all blocks, and shelves them; returns the fourth.
+function TShelfTests.ShelveAll: PByte;
+begin
+  Result := Blocks[3];
+  FreeBlocks(0, UsedCount - 1);
+  Shelve;
+end;
+
 function TShelfTests.BackedPages: NativeUInt;
 begin
   Result := Test.System.BackedPages(Span^.Start, SliceSize);
@@ -307,8 +316,7 @@ end;
 
 procedure TShelfTests.OwnerGetsEachBlockAgain;
 begin
-  FreeBlocks(0, UsedCount - 1);
-  Shelve;
+  ShelveAll;
   CheckMore;
 end;
 
@@ -323,13 +331,8 @@ begin
 end;
 
 procedure TShelfTests.SecondFreeByAnotherThreadFails;
-var
-  Kept: PByte;
 begin
-  Kept := Blocks[3];
-  FreeBlocks(0, UsedCount - 1);
-  Shelve;
-  Same(InvalidPointer, ErrorOfFree(Kept), 'second free');
+  Same(InvalidPointer, ErrorOfFree(ShelveAll), 'second free');
   CheckMore;
 end;
 
@@ -369,9 +372,7 @@ var
   Kept: PByte;
   Index: Integer;
 begin
-  Kept := Blocks[3];
-  FreeBlocks(0, UsedCount - 1);
-  Shelve;
+  Kept := ShelveAll;
   FillPattern(Kept, BlockSize, 1);
   for Index := 1 to SpanBlocks do
     Owner.Call(GetMore);
@@ -419,9 +420,7 @@ procedure TShelfTests.RoutineThatIsToldOfItMayFillTheSpan;
 var
   Kept: PByte;
 begin
-  Kept := Blocks[3];
-  FreeBlocks(0, UsedCount - 1);
-  Shelve;
+  Kept := ShelveAll;
   FillPattern(Kept, BlockSize, 1);
   SetLength(Filling, SpanBlocks);
   Hooks.Corruption := FillAtCorruption;
@@ -434,13 +433,9 @@ end;
 
 procedure TShelfTests.ShelvedBlocksAreFree;
 var
-  Kept: PByte;
   Block: TBlockInfo;
 begin
-  Kept := Blocks[3];
-  FreeBlocks(0, UsedCount - 1);
-  Shelve;
-  AssertFalse('a walk finds it', WalkFind(Kept, Block));
+  AssertFalse('a walk finds it', WalkFind(ShelveAll, Block));
   Same(0, SpanUsedCount(Span), 'blocks in use');
   Same(UsedCount, RemoteFreedCount(Span), 'blocks freed');
 end;
@@ -450,8 +445,7 @@ var
   Pages: NativeUInt;
 begin
   Pages := Process.ShelvedPages;
-  FreeBlocks(0, UsedCount - 1);
-  Shelve;
+  ShelveAll;
   AtLeast(Pages + 1, Process.ShelvedPages, 'shelved pages of all spans');
   Owner.Free;
   Owner := nil;
