@@ -196,12 +196,9 @@ begin
 end;
 
 procedure TForkTests.ChildKeepsSpansThatWaitedForTheShardLock;
-var
-  P: Pointer;
 begin
-  P := GetMem(FreeBytes);
+  Waiting := GetMem(FreeBytes);
   ProcessTrim;
-  Waiting := P;
   Same(0, RunInChildUnderTheLock(CheckReleasedSpans), 'exit code of the child');
 end;
 
