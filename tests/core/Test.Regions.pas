@@ -22,7 +22,7 @@ type
     ShelvedSpan: PSpan;
     ShelvedFirst: NativeUInt;
     ShelvedCount: Cardinal;
-    {$ifdef LINUX} InChild: Pointer; {$endif}
+    {$ifdef LINUX} Watched: Pointer; {$endif}
     procedure Enter;
     procedure Leave;
     function Get(Size: NativeUInt): Pointer;
@@ -1040,7 +1040,7 @@ end;
 procedure TRegionsTests.FreeLargeInChild;
 begin
   AtLeast(10, Slices, 'slices in the child');
-  FreeMem(InChild);
+  FreeMem(Watched);
   AssertTrue('freed', RegionFree(Region) = raDone);
   AssertFalse('the other block', ArenaSpan(Shelved)^.Kind = skLarge);
   Same(0, Region^.Data.Left, 'heaps left');
@@ -1048,7 +1048,7 @@ end;
 
 procedure TRegionsTests.ChildProcessFreesLargeBlocksOfARegion;
 begin
-  InChild := Get(5 * SliceSize);
+  Watched := Get(5 * SliceSize);
   Shelved := Get(5 * SliceSize);
   Same(0, RunInChild(FreeLargeInChild), 'exit code of the child');
 end;
@@ -1090,7 +1090,7 @@ end;
 procedure TRegionsTests.SweepInChild;
 begin
   ProcessTrim;
-  AssertFalse('the large block', ArenaSpan(InChild)^.Kind = skLarge);
+  AssertFalse('the large block', ArenaSpan(Watched)^.Kind = skLarge);
   AssertFalse('the span', ArenaSpan(Shelved)^.Kind = skBlocks);
   AssertTrue('the record', Region^.Region = nil);
 end;
@@ -1099,7 +1099,7 @@ procedure TRegionsTests.ChildProcessFreesARegionThatALostThreadWasFreeing;
 var
   Idle: TAtomicWord;
 begin
-  InChild := Get(5 * SliceSize);
+  Watched := Get(5 * SliceSize);
   Shelved := Get(100);
   Idle := Region^.Data.Idle;
   HeapPop(Region^.Data.Idle);
@@ -1128,7 +1128,7 @@ begin
   for Index := 1 to 2000 do
   begin
     GetMem(P, 100);
-    AssertTrue('another block', P <> InChild);
+    AssertTrue('another block', P <> Watched);
   end;
   Leave;
   Same(0, Reports, 'reports');
@@ -1142,13 +1142,13 @@ var
   Span: PSpan;
   Link: NativeUInt;
 begin
-  InChild := Get(100);
-  Span := ArenaSpan(InChild);
-  InChild := Span^.Start + Span^.FreeList;
-  Link := PBlock(InChild)^.Link;
-  PBlock(InChild)^.Link := 0;
+  Watched := Get(100);
+  Span := ArenaSpan(Watched);
+  Watched := Span^.Start + Span^.FreeList;
+  Link := PBlock(Watched)^.Link;
+  PBlock(Watched)^.Link := 0;
   Same(0, RunInChild(GetInChild), 'exit code of the child');
-  PBlock(InChild)^.Link := Link;
+  PBlock(Watched)^.Link := Link;
 end;
 {$endif}
 
