@@ -83,6 +83,7 @@ type
   strict private
     ChildCount: Integer;
     ChildWork: TWork;
+    IsChild: Boolean; // of InChild
     procedure WorkInChild;
     procedure RunHere;
   protected
@@ -111,6 +112,8 @@ type
     /// Runs Work in a new thread that then sleeps, until it is given to EndThread.
     function StartIdleThread(Work: TWork): TWorker;
     procedure EndThread(Worker: TWorker);
+    /// Runs the test once more, in a child process, and returns False after it has passed. Returns True there.
+    function InChild: Boolean;
     /// Runs Work in a child process; returns its exit code: 0, or 1 where Work raised.
     function RunInChild(Work: TWork): Integer; overload;
     /// The same; Errors is what it wrote to stderr.
@@ -746,6 +749,14 @@ procedure TLaneTest.WorkInChild;
 begin
   ChildStarts;
   ChildWork;
+end;
+
+function TLaneTest.InChild: Boolean;
+begin
+  Result := IsChild;
+  IsChild := True;
+  if not Result then
+    Same(0, RunInChild(RunHere), 'exit code of the child');
 end;
 
 function TLaneTest.RunInChild(Work: TWork): Integer;

@@ -16,7 +16,6 @@ type
     FirstHeap, Keeping: PHeap;
     Untouched: PByte;
     IsWaiting: Boolean;
-    procedure CheckRecovery;
     function RunInChildUnderTheLock(Work: TWork): Integer;
     function RunInChildWithAQueue(Work: TWork; IsLocked: Boolean): Integer;
     procedure CheckFreeMemory;
@@ -26,8 +25,6 @@ type
     procedure CheckKeptRuns;
     procedure KeepARun;
     procedure CheckSweptRuns;
-    procedure CheckRecoveryBySweep;
-    procedure CheckPurgeState;
     procedure CheckQueue;
     procedure CheckTornQueue;
     procedure CheckTornRuns;
@@ -153,16 +150,13 @@ begin
   LockLeave(RecoveryLock);
 end;
 
-procedure TForkTests.CheckRecovery;
+procedure TForkTests.LockInsideOfTheRecoveryDoesNotWaitForIt;
 begin
+  if not InChild then
+    Exit;
   Hooks.ChildStarted := TakeLock;
   LockRecover;
   Same(1, Process.ForkMark^, 'mark');
-end;
-
-procedure TForkTests.LockInsideOfTheRecoveryDoesNotWaitForIt;
-begin
-  Same(0, RunInChild(CheckRecovery), 'exit code of the child');
 end;
 
 procedure TForkTests.CheckSpareSlices;
@@ -272,20 +266,19 @@ begin
   EndThread(Owner);
 end;
 
-procedure TForkTests.CheckRecoveryBySweep;
+procedure TForkTests.ChildRecoversBeforeItLooksAtOtherThreads;
 begin
+  if not InChild then
+    Exit;
   AssertFalse('before', LockHasRecovered);
   ProcessSweep;
   AssertTrue('afterwards', LockHasRecovered);
 end;
 
-procedure TForkTests.ChildRecoversBeforeItLooksAtOtherThreads;
+procedure TForkTests.ChildStartsItsOwnPurgeThread;
 begin
-  Same(0, RunInChild(CheckRecoveryBySweep), 'exit code of the child');
-end;
-
-procedure TForkTests.CheckPurgeState;
-begin
+  if not InChild then
+    Exit;
   Process.PurgeState := 1; // as if a thread of the parent were running
   LockRecover;
   Same(0, LoadAcquire(Process.PurgeState), 'state of the purge thread');
@@ -300,11 +293,6 @@ begin
   Same(0, LoadAcquire(OsThreadHeap^.Lock.State), 'state of the lock');
   HeapSweep(OsThreadHeap); // queues the spans
   AssertTrue('a queued span', OsThreadHeap^.Queues[SizeToClass(QueuedSize)] <> nil);
-end;
-
-procedure TForkTests.ChildStartsItsOwnPurgeThread;
-begin
-  Same(0, RunInChild(CheckPurgeState), 'exit code of the child');
 end;
 
 // RunInChild where this thread has a queued span, or one that it will queue.

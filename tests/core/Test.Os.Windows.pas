@@ -29,8 +29,6 @@ type
   TOsWindowsTests = class(TLaneTest)
   strict private
     Word: TAtomicWord;
-    procedure CheckRefusal;
-    procedure CheckStartsAtTheEnd;
   published
     procedure CallsKeepTheLastErrorOfTheThread;
     procedure PurgedMemoryIsNotCommitted;
@@ -175,12 +173,14 @@ begin
 end;
 
 // With a second arena whose addresses are released, so that the system commits none.
-procedure TOsWindowsTests.CheckRefusal;
+procedure TOsWindowsTests.RunsThatTheSystemRefusesStayFree;
 var
   First: PArena;
   Span: PSpan;
   Cold, Backed, Spare: NativeUInt;
 begin
+  if not InChild then
+    Exit;
   First := FrontierArena(0);
   First^.Reserved := First^.Frontier;
   First^.MostSlices := First^.Frontier;
@@ -199,11 +199,6 @@ begin
   Span^.SpareCount := Spare;
   AssertTrue('taken', ShardsTake(Cold + ShardsWarmSlices + 100) = nil);
   Same(Backed, BackedSlices, 'backed slices');
-end;
-
-procedure TOsWindowsTests.RunsThatTheSystemRefusesStayFree;
-begin
-  Same(0, RunInChild(CheckRefusal), 'exit code of the child');
 end;
 
 procedure TOsWindowsTests.NothingIsPurgedWhileBlocksAreRead;
@@ -271,18 +266,15 @@ begin
   end;
 end;
 
-procedure TOsWindowsTests.CheckStartsAtTheEnd;
+procedure TOsWindowsTests.NoThreadOfLaneMMIsStartingWhenTheProgramEnds;
 begin
+  if not InChild then
+    Exit;
   AssertTrue('started before', OsThreadStart(SleepForEver));
   RunExitProcedures;
   Same(0, LoadAcquire(Process.StartingThreads), 'threads that do not run yet');
   AssertFalse('started after', OsThreadStart(SleepForEver));
   Same(0, LoadAcquire(Process.StartingThreads), 'likewise');
-end;
-
-procedure TOsWindowsTests.NoThreadOfLaneMMIsStartingWhenTheProgramEnds;
-begin
-  Same(0, RunInChild(CheckStartsAtTheEnd), 'exit code of the child');
 end;
 
 // ---------------------------------------------------------------------------- debugger
