@@ -323,10 +323,8 @@ begin
     ShardsRelease(Neighbour);
   end;
 end;
-{$endif}
 
 // A span across a multiple of 4 GB would have links that differ from its blocks in the high bits.
-{$ifdef CPU64}
 procedure TBlocksPointersTests.SecondFreeIsRefusedWhereHighAddressBitsChange;
 const
   RunSlices = 16;

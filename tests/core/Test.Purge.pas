@@ -52,7 +52,7 @@ implementation
 
 uses
   SysUtils, testregistry, LaneMM.Layout, LaneMM.Types, LaneMM.Atomic, LaneMM.Os,
-  LaneMM.Hooks, LaneMM.Lock, LaneMM.Arena, LaneMM.Span, LaneMM.Shards, LaneMM.Heap, LaneMM.Purge;
+  LaneMM.Hooks, LaneMM.Arena, LaneMM.Span, LaneMM.Shards, LaneMM.Heap, LaneMM.Purge;
 
 const
   // Of Process.PurgeState: there is no purge thread; the main thread has ended.
@@ -239,7 +239,6 @@ end;
 // blocks come from keeps one.
 procedure TPurgeCallsTests.FreeABurst;
 begin
-  LockRecover; // which sets PurgeState
   StoreRelease(Process.PurgeState, Refused);
   ProcessTrim;
   GetBlocks;
@@ -303,7 +302,6 @@ const
 var
   Span: PSpan;
 begin
-  LockRecover; // which sets PurgeState
   StoreRelease(Process.PurgeState, Refused);
   Process.SharesSpans := False;
   HeapRetireAll(OsThreadHeap);
@@ -325,7 +323,6 @@ const
 var
   Small, P: Pointer;
 begin
-  LockRecover; // which sets PurgeState
   StoreRelease(Process.PurgeState, Refused);
   Process.HasThreads := True;
   GetMem(Small, BlockSize);
