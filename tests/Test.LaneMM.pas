@@ -13,8 +13,10 @@ type
   strict private
     Manager: TMemoryManager;
     Before, After: TLaneMM_HeapStatus;
+    Kept: Pointer;
     procedure FailedResizeKeeps(Size: NativeUInt);
     procedure DirtyThenZero(Size: NativeUInt);
+    procedure Keep;
     procedure UseRecords;
     procedure UseStrings;
     procedure StartCounting;
@@ -367,31 +369,22 @@ end;
 
 // ---------------------------------------------------------------------------- status
 
-type
-  TKeeper = class
-    P: Pointer;
-    procedure Keep;
-  end;
-
-procedure TKeeper.Keep;
+procedure TLaneMMTests.Keep;
 begin
-  GetMem(P, 10000);
+  GetMem(Kept, 10000);
 end;
 
 procedure TLaneMMTests.FpcHeapStatusIsExactForTheWholeProcess;
 var
   Used: NativeUInt;
-  Keeper: TKeeper;
 begin
-  Keeper := TKeeper.Create;
-  InThread(Keeper.Keep);
-  FreeMem(Keeper.P);
+  InThread(Keep);
+  FreeMem(Kept);
   Used := GetFPCHeapStatus.CurrHeapUsed;
-  InThread(Keeper.Keep);
-  Same(Used + MemSize(Keeper.P), GetFPCHeapStatus.CurrHeapUsed, 'with a block of a thread');
-  FreeMem(Keeper.P);
+  InThread(Keep);
+  Same(Used + MemSize(Kept), GetFPCHeapStatus.CurrHeapUsed, 'with a block of a thread');
+  FreeMem(Kept);
   Same(Used, GetFPCHeapStatus.CurrHeapUsed, 'without');
-  Keeper.Free;
 end;
 
 procedure TLaneMMTests.FpcHeapStatusAddsUp;

@@ -14,6 +14,11 @@ type
   strict private
     procedure WasteIsAtMost(LimitBytes, LimitShare, First, Last, Step: NativeUInt);
     procedure ResizeAndCheck(Size, NewSize: NativeUInt);
+  strict private
+    Given: Pointer;
+    GivenSize: NativeUInt;
+    procedure Give;
+    procedure Drop;
   published
     procedure EverySizeGivesABlockThatHoldsIt;
     procedure EveryBlockIsAlignedTo16;
@@ -386,37 +391,26 @@ begin
   AtMost(25, Moves, 'moves');
 end;
 
-type
-  TGiver = class
-    P: Pointer;
-    Size: NativeUInt;
-    procedure Give;
-    procedure Drop;
-  end;
-
-procedure TGiver.Give;
+procedure TBlocksTests.Give;
 begin
-  GetMem(P, Size);
-  FillPattern(P, Size, 1);
+  GetMem(Given, GivenSize);
+  FillPattern(Given, GivenSize, 1);
 end;
 
 procedure TBlocksTests.ResizeOfABlockOfAnotherThreadKeepsTheContents;
 var
-  Giver: TGiver;
   Index: Integer;
   Owner: TWorker;
 begin
-  Giver := TGiver.Create;
   for Index := 1 to High(SampleSizes) do
   begin
-    Giver.Size := SampleSizes[Index];
-    Owner := StartIdleThread(Giver.Give);
-    ReallocMem(Giver.P, Giver.Size * 2);
-    AssertTrue('contents', HasPattern(Giver.P, Giver.Size, 1));
-    FreeMem(Giver.P);
+    GivenSize := SampleSizes[Index];
+    Owner := StartIdleThread(Give);
+    ReallocMem(Given, GivenSize * 2);
+    AssertTrue('contents', HasPattern(Given, GivenSize, 1));
+    FreeMem(Given);
     EndThread(Owner);
   end;
-  Giver.Free;
 end;
 
 procedure TBlocksTests.ZeroedBlockIsZeroWhereABlockWas;
@@ -458,9 +452,9 @@ begin
   end;
 end;
 
-procedure TGiver.Drop;
+procedure TBlocksTests.Drop;
 begin
-  FreeMem(P);
+  FreeMem(Given);
 end;
 
 // Allocates and fills blocks of Size until the last one is that of a span that held zeros, has none
@@ -484,23 +478,20 @@ const
   Size = 5000; // each carving makes one block
 var
   Blocks: array[0..1999] of Pointer;
-  Giver: TGiver;
   Owner: TWorker;
   Count, Index: Integer;
 begin
   ShardsPurge(AllSlices);
   Count := FillUpAZeroSpan(Size, Blocks);
-  Giver := TGiver.Create;
-  Giver.P := Blocks[Count - 1];
-  Owner := StartIdleThread(Giver.Drop);
-  OsThreadHeap^.Carved := Giver.P; // as if the start of the thread had carved nothing
+  Given := Blocks[Count - 1];
+  Owner := StartIdleThread(Drop);
+  OsThreadHeap^.Carved := Given; // as if the start of the thread had carved nothing
   Blocks[Count - 1] := AllocMem(Size);
-  AssertTrue('the block that the thread freed', Blocks[Count - 1] = Giver.P);
-  AssertTrue('zeros', IsZero(Giver.P, Size));
+  AssertTrue('the block that the thread freed', Blocks[Count - 1] = Given);
+  AssertTrue('zeros', IsZero(Given, Size));
   EndThread(Owner);
   for Index := 0 to Count - 1 do
     FreeMem(Blocks[Index]);
-  Giver.Free;
 end;
 
 procedure TBlocksTests.ZeroedBlocksOfFreshSpansAreNotTouched;
