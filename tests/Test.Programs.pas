@@ -170,19 +170,12 @@ function BuildFlags: string;
 const
   Entry = '//   ';
 var
-  Lines: TStringList;
   Line: string;
 begin
   Result := '';
-  Lines := TStringList.Create;
-  try
-    Lines.LoadFromFile(SourceFolder + 'src/LaneMM.inc');
-    for Line in Lines do
-      if StartsStr(Entry + 'LANEMM_', Line) then
-        Result := Result + Flag(ExtractWord(1, Copy(Line, Length(Entry) + 1), [' ']));
-  finally
-    Lines.Free;
-  end;
+  for Line in ReadText(SourceFolder + 'src/LaneMM.inc').Split([LineEnding]) do
+    if StartsStr(Entry + 'LANEMM_', Line) then
+      Result := Result + Flag(ExtractWord(1, Copy(Line, Length(Entry) + 1), [' ']));
 end;
 
 // The command that runs a program of another target; '' where the system does.

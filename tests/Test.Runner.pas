@@ -202,18 +202,14 @@ end;
 // Reads the names of the tests that this run leaves out.
 procedure ReadLeftOut;
 var
-  Lines: TStringList;
   Line: string;
 begin
   LeftOut := TStringList.Create;
   if Option('without') = '' then
     Exit;
-  Lines := TStringList.Create;
-  Lines.LoadFromFile(Option('without'));
-  for Line in Lines do
+  for Line in ReadText(Option('without')).Split([LineEnding]) do
     if Pos(':', Line) > 0 then
       LeftOut.Add(Copy(Line, 1, Pos(':', Line) - 1));
-  Lines.Free;
 end;
 
 // Whether this run has the test. A name that is left out is gone from the list then.

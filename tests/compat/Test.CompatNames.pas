@@ -89,7 +89,7 @@ var
   Parts: TStringArray;
 begin
   Names := nil;
-  for Line in Text('tests/compat/' + ListName + '.txt').Split([#10]) do
+  for Line in Text('tests/compat/' + ListName + '.txt').Split([LineEnding]) do
   begin
     if (Line = '') or (Line[1] = '#') then
       Continue;
