@@ -20,7 +20,6 @@ type
   protected
     procedure TearDown; override;
   published
-    procedure WasteIsLessThanAPage;
     procedure BlockStartsASlice;
     procedure MoreThanThereIsGivesNil;
     procedure GrowNeverMovesAndKeepsTheContents;
@@ -74,22 +73,6 @@ function TLargeTests.Get(Size: NativeUInt): PSpan;
 begin
   Result := LargeGet(Size);
   AssertTrue('got', Result <> nil);
-end;
-
-procedure TLargeTests.WasteIsLessThanAPage;
-var
-  Size: NativeUInt;
-  Span: PSpan;
-begin
-  Size := MaxClassSize + 1;
-  while Size < 40 * Megabyte do
-  begin
-    Span := Get(Size);
-    AtLeast(Size, Span^.BlockSize, 'usable');
-    AtMost(Size + OsPageSize - 1, Span^.BlockSize, 'usable');
-    LargeFree(Span);
-    Size := Size + Size div 7 + 1;
-  end;
 end;
 
 procedure TLargeTests.BlockStartsASlice;
