@@ -81,18 +81,10 @@ end;
 procedure TTimedReportsTests.AllFilesAreWhole(Program_: TTestProgram);
 var
   FileName: string;
-  Text: TFileStream;
 begin
   AtLeast(1, Program_.FilesOf('.json').Count, 'reports');
   for FileName in Program_.FilesOf('.json') do
-  begin
-    Text := TFileStream.Create(FileName, fmOpenRead);
-    try
-      GetJSON(Text).Free; // raises where the text ends too early
-    finally
-      Text.Free;
-    end;
-  end;
+    GetJSON(ReadText(FileName)).Free; // raises where the text ends too early
 end;
 
 // ---------------------------------------------------------------------------- reports
