@@ -21,7 +21,7 @@ type
     procedure ReadNames(const ListName: string);
     function CountOf(const Prefixes: array of string): Integer;
     function Text(const FileName: string): string;
-    procedure Compile(const Source, Options: string; out Output: TStringList);
+    function Compile(const Source, Options: string): string;
     procedure AllAreTested(const UnitName: string);
     procedure OthersGiveTheirReasons(const UnitName: string);
     procedure OthersGiveThem(const UnitName, Mode: string);
@@ -132,22 +132,19 @@ begin
   Result := False;
 end;
 
-// Compiles a program, also one that has errors; returns the lines that the compiler printed.
-procedure TCompatNamesTests.Compile(const Source, Options: string; out Output: TStringList);
+// Compiles a program, also one that has errors; returns what the compiler printed.
+function TCompatNamesTests.Compile(const Source, Options: string): string;
 const
   Command = 'cd "%s" && "%s" -l- -v0 -vew -Se999 %s "-Fu%ssrc" "-Fu%ssrc/compat" -FUunits Names.lpr';
 var
   Lines: TStringList;
-  Printed: string;
 begin
   ForceDirectories(Folder + 'units');
   Lines := TStringList.Create;
   Lines.Text := Source;
   Lines.SaveToFile(Folder + 'Names.lpr');
   Lines.Free;
-  RunShell(Format(Command, [Folder, Compiler, Options, SourceFolder, SourceFolder]), Printed);
-  Output := TStringList.Create;
-  Output.Text := Printed;
+  RunShell(Format(Command, [Folder, Compiler, Options, SourceFolder, SourceFolder]), Result);
 end;
 
 procedure TCompatNamesTests.ListHasAllNamesOfFastMM5;
@@ -185,14 +182,14 @@ end;
 
 // Returns whether the compiler printed an error for a line, and the reason with it: the error names
 // its type, or the warning for the same line says it.
-function GivesReason(Output: TStringList; Line: Integer; const Name, Reason: string): Boolean;
+function GivesReason(const Output: string; Line: Integer; const Name, Reason: string): Boolean;
 var
   Printed: string;
   HasError, HasReason: Boolean;
 begin
   HasError := False;
   HasReason := False;
-  for Printed in Output do
+  for Printed in Output.Split([#10]) do
     if Pos(Format('Names.lpr(%d,', [Line]), Printed) = 1 then
     begin
       HasError := HasError or (Pos(' Error: ', Printed) > 0);
@@ -214,8 +211,7 @@ const
   // The first use is in this line.
   FirstLine = 6;
 var
-  Source: string;
-  Output: TStringList;
+  Source, Output: string;
   Listed: TListedName;
   Line: Integer;
 begin
@@ -224,19 +220,15 @@ begin
   for Listed in Names do
     if Listed.Reason <> Works then
       Source := Source + Listed.Use + #10;
-  Compile(Source.Replace('FastMM5, FastMM5', 'FastMM5') + 'end.', '', Output);
+  Output := Compile(Source.Replace('FastMM5, FastMM5', 'FastMM5') + 'end.', '');
   Line := FirstLine;
-  try
-    for Listed in Names do
-      if Listed.Reason <> Works then
-      begin
-        if not GivesReason(Output, Line, Listed.Name, Listed.Reason) then
-          Fail('%s, line %d, does not give its reason: %s', [Listed.Name, Line, Output.Text]);
-        Inc(Line);
-      end;
-  finally
-    Output.Free;
-  end;
+  for Listed in Names do
+    if Listed.Reason <> Works then
+    begin
+      if not GivesReason(Output, Line, Listed.Name, Listed.Reason) then
+        Fail('%s, line %d, does not give its reason: %s', [Listed.Name, Line, Output]);
+      Inc(Line);
+    end;
 end;
 
 procedure TCompatNamesTests.OtherNamesOfFastMM5GiveTheirReasons;
@@ -251,18 +243,14 @@ end;
 
 // The linker says why, or an assembler before it, which leaves out spaces.
 procedure TCompatNamesTests.AddressOfARoutineWithoutCounterpartDoesNotLink;
-var
-  Output: TStringList;
 begin
-  Compile('program Names;'#10'uses FastMM5;'#10'begin'#10
-    + 'if @FastMM_SetOptimizationStrategy <> nil then;'#10'end.', '', Output);
-  Has('LaneMMneedsnostrategy:removethis', Output.Text.Replace(' ', ''));
-  Output.Free;
+  Has('LaneMMneedsnostrategy:removethis', Compile('program Names;'#10'uses FastMM5;'#10'begin'#10
+    + 'if @FastMM_SetOptimizationStrategy <> nil then;'#10'end.', '').Replace(' ', ''));
 end;
 
 procedure TCompatNamesTests.OptionsThatStopGiveTheirReasons;
 var
-  Output: TStringList;
+  Output: string;
   Listed: TListedName;
 begin
   ReadNames('options');
@@ -270,10 +258,9 @@ begin
     if Listed.Reason = 'stops' then
     begin
       DeleteFile(Folder + 'units/LaneMM.Compat.Options.ppu');
-      Compile('program Names;'#10'uses FastMM5;'#10'begin'#10'end.', '-d' + Listed.Name, Output);
-      Has('LaneMM.Compat.Options.pas(', Output.Text);
-      Has('Fatal: User defined: ', Output.Text);
-      Output.Free;
+      Output := Compile('program Names;'#10'uses FastMM5;'#10'begin'#10'end.', '-d' + Listed.Name);
+      Has('LaneMM.Compat.Options.pas(', Output);
+      Has('Fatal: User defined: ', Output);
     end;
 end;
 
@@ -287,7 +274,6 @@ const
     + 'if LaneMM_Settings.Values[opDump] <> 0 then Halt(5);'#10
     + 'Halt(77);'#10'end.';
 var
-  Output: TStringList;
   Listed: TListedName;
   Options, Printed: string;
 begin
@@ -297,9 +283,8 @@ begin
     if Listed.Reason = 'acts' then
       Options := Options + ' -d' + Listed.Name;
   DeleteFile(Folder + 'units/LaneMM.Compat.Options.ppu');
-  Compile(Source, Options, Output);
+  Compile(Source, Options);
   DeleteFile(Folder + 'units/LaneMM.Compat.Options.ppu');
-  Output.Free;
   RunShell('cd "' + Folder + '"; $RUN ./Names > log 2>&1; echo $?', Printed);
   AssertEquals('77', Trim(Printed));
 end;
