@@ -548,7 +548,6 @@ begin
     FreeMem(Q);
     Same(0, LaneMM_CheckHeap, 'damaged blocks');
   end;
-  Settings.Values[opGuard] := 0;
   LaneMM_Configure('quarantine=4M');
 end;
 
@@ -658,8 +657,6 @@ begin
     UnlockPages(P, Size);
   finally
     GuardPagesLetGo;
-    Settings.Values[opErase] := 0;
-    Settings.Values[opGuard] := 0;
   end;
 end;
 
