@@ -91,14 +91,6 @@ begin
   {$endif}
 end;
 
-// The first record of the span of a block: what later ones hold besides their distance is left over.
-function FirstRecord(P: Pointer): PSpan;
-begin
-  Result := ArenaSpan(P);
-  if Result^.Kind = skInner then
-    Dec(Result, Result^.Distance);
-end;
-
 // Where a block lies, in numbers that do not depend on addresses: the how-manieth span that this
 // run has seen, and the offset in it.
 function TBlocksTwinsTests.PlaceOf(P: Pointer): NativeUInt;
@@ -106,7 +98,7 @@ var
   Span: PSpan;
   Index: Integer;
 begin
-  Span := FirstRecord(P);
+  Span := BlockSpan(P);
   if Span^.Kind = skLarge then
     Exit(0);
   Index := 0;
@@ -141,9 +133,9 @@ begin
   P[2] := FirstKeyBlockGet(MaxClassSize + 1);
   SetFirstKey(ClassSizes);
   AssertTrue('smallest', BlockUsableSize(P[0]) < OsPageSize);
-  AssertTrue('span', FirstRecord(P[0])^.Kind = skBlocks);
-  AssertTrue('largest with a class', FirstRecord(P[1])^.Kind = skBlocks);
-  AssertTrue('larger', FirstRecord(P[2])^.Kind = skLarge);
+  AssertTrue('span', BlockSpan(P[0])^.Kind = skBlocks);
+  AssertTrue('largest with a class', BlockSpan(P[1])^.Kind = skBlocks);
+  AssertTrue('larger', BlockSpan(P[2])^.Kind = skLarge);
   FreeMem(P[0]);
   FreeMem(P[1]);
   FreeMem(P[2]);
@@ -526,7 +518,7 @@ begin
   OsSetThreadHeap(Heap + 1);
   for Index := 0 to High(Blocks) do
   begin
-    Span := FirstRecord(Blocks[Index]);
+    Span := BlockSpan(Blocks[Index]);
     Log[Kind, 3 * Index] := Twins[Kind].Free(Blocks[Index]);
     Log[Kind, 3 * Index + 1] := RemoteCount(Span);
     Log[Kind, 3 * Index + 2] := Span^.Used + Ord(Span^.Owner = Heap) shl 20;

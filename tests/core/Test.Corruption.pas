@@ -43,7 +43,7 @@ implementation
 
 uses
   SysUtils, testregistry, Test.Repair, LaneMM.Layout, LaneMM.Os, LaneMM.Arena, LaneMM.Span, LaneMM.Heap,
-  LaneMM.Purge;
+  LaneMM.Blocks, LaneMM.Purge;
 
 const
   LeastBlocks = 100;
@@ -111,9 +111,7 @@ begin
       SetLength(Blocks, First * 2);
     Blocks[First] := GetMem(Size);
     FillPattern(Blocks[First], Size, First);
-    Span := ArenaSpan(Blocks[First]);
-    if Span^.Kind = skInner then // its counts are those of an earlier life
-      Dec(Span, Span^.Distance);
+    Span := BlockSpan(Blocks[First]);
   until (First >= LeastBlocks) and (Span^.Used - Span^.Bias > 2) and (Blocks[First] = Blocks[First - 1] + Size)
     and (NativeUInt(Blocks[First]) mod SliceSize <> 0);
   SetLength(Blocks, First + 1);

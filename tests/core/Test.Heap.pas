@@ -21,7 +21,6 @@ type
     {$ifdef LINUX}
     procedure EndPurgeThread;
     {$endif}
-    function SpanOf(Block: PBlock): PSpan;
     function TakeOf(Heap: PHeap; SizeClass: Cardinal): PBlock;
     function Take(Heap: PHeap): PBlock;
     procedure Put(Heap: PHeap; Block: PBlock);
@@ -100,8 +99,8 @@ implementation
 
 uses
   testregistry, LaneMM.Hooks, LaneMM.Os, LaneMM.SizeClasses, LaneMM.Lock, LaneMM.Atomic,
-  LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Sweep, LaneMM.Shards, LaneMM.KeptRuns,
-  LaneMM.Walk, LaneMM.Heap, LaneMM.Purge;
+  LaneMM.RemoteList, LaneMM.Span, LaneMM.Sweep, LaneMM.Shards, LaneMM.KeptRuns,
+  LaneMM.Walk, LaneMM.Heap, LaneMM.Blocks, LaneMM.Purge;
 
 const
   // A class that nothing else in this program uses much, with few blocks per span.
@@ -144,13 +143,6 @@ begin
   inherited TearDown;
 end;
 
-function THeapTests.SpanOf(Block: PBlock): PSpan;
-begin
-  Result := ArenaSpan(Block);
-  if Result^.Kind = skInner then
-    Dec(Result, Result^.Distance);
-end;
-
 // What GetMem does.
 function THeapTests.TakeOf(Heap: PHeap; SizeClass: Cardinal): PBlock;
 var
@@ -175,7 +167,7 @@ var
   Span: PSpan;
   Index: Integer;
 begin
-  Span := SpanOf(Block);
+  Span := BlockSpan(Block);
   for Index := 0 to BlockCount - 1 do
     if Blocks[Index] = Block then
       Blocks[Index] := nil;
@@ -194,7 +186,7 @@ end;
 // Takes blocks until the current span has none left; returns that span.
 function THeapTests.FillSpanOf(SizeClass: Cardinal): PSpan;
 begin
-  Result := SpanOf(TakeOf(Mine, SizeClass));
+  Result := BlockSpan(TakeOf(Mine, SizeClass));
   while not SpanIsFull(Result) do
     TakeOf(Mine, SizeClass);
 end;
@@ -225,7 +217,7 @@ var
 begin
   Result := nil;
   for Index := 0 to BlockCount - 1 do
-    if (Blocks[Index] <> nil) and (SpanOf(Blocks[Index]) = Span) then
+    if (Blocks[Index] <> nil) and (BlockSpan(Blocks[Index]) = Span) then
       Exit(Blocks[Index]);
 end;
 
@@ -264,7 +256,7 @@ var
   Index: Integer;
 begin
   for Index := 0 to BlockCount - 1 do
-    if (Blocks[Index] <> nil) and (SpanOf(Blocks[Index]) = Span) then
+    if (Blocks[Index] <> nil) and (BlockSpan(Blocks[Index]) = Span) then
       if ButOne then
         ButOne := False
       else
@@ -301,7 +293,7 @@ var
 begin
   First := FillSpan;
   AssertTrue('still current', Mine^.Current[SizeToClass(BlockSize)] = First);
-  AssertTrue('another span', SpanOf(Take(Mine)) <> First);
+  AssertTrue('another span', BlockSpan(Take(Mine)) <> First);
 end;
 
 procedure THeapTests.FullSpanIsGivenUp;
@@ -320,7 +312,7 @@ begin
   Span := SpanGivenUp;
   Put(Others, Blocks[0]);
   AssertTrue('owner', Span^.Owner = Others);
-  AssertTrue('the block is given out again', SpanOf(Take(Others)) = Span);
+  AssertTrue('the block is given out again', BlockSpan(Take(Others)) = Span);
 end;
 
 {$ifdef LINUX}
@@ -358,10 +350,10 @@ begin
   Take(Mine); // gives it up
   GetMem(P, OtherSize);
   Current := OsThreadHeap^.Current[SizeToClass(OtherSize)];
-  AssertTrue('in the current span', SpanOf(P) = Current);
+  AssertTrue('in the current span', BlockSpan(P) = Current);
   OsThreadHeap^.FreesDue := 0; // else one free in 16 retires them
   FreeMem(Blocks[0]);
-  AssertTrue('taken over', SpanOf(Blocks[0])^.Owner = OsThreadHeap);
+  AssertTrue('taken over', BlockSpan(Blocks[0])^.Owner = OsThreadHeap);
   AssertTrue('still the current span', OsThreadHeap^.Current[SizeToClass(OtherSize)] = Current);
 end;
 
@@ -402,7 +394,7 @@ begin
   First := FillSpan;
   Second := FillSpan;
   Put(Mine, Blocks[0]);
-  AssertTrue('first again', SpanOf(Take(Mine)) = First);
+  AssertTrue('first again', BlockSpan(Take(Mine)) = First);
   AssertTrue('second was left', Mine^.Current[SizeToClass(BlockSize)] <> Second);
 end;
 
@@ -412,7 +404,7 @@ var
 begin
   Span := FillSpan;
   Put(Others, Blocks[0]);
-  AssertTrue('the block is given out again', SpanOf(Take(Mine)) = Span);
+  AssertTrue('the block is given out again', BlockSpan(Take(Mine)) = Span);
   AssertTrue('owner', Span^.Owner = Mine);
 end;
 
@@ -513,7 +505,7 @@ begin
   begin
     AssertTrue('current', Mine^.Current[SizeClass] = @Process.EmptySpan);
     AssertTrue('queue', Mine^.Queues[SizeClass] = nil);
-    AssertTrue('owner', SpanOf(Blocks[SizeClass])^.Owner <> Mine);
+    AssertTrue('owner', BlockSpan(Blocks[SizeClass])^.Owner <> Mine);
   end;
 end;
 
@@ -521,10 +513,10 @@ procedure THeapTests.AbandonedSpanIsUsedBeforeANewOne;
 var
   Span: PSpan;
 begin
-  Span := SpanOf(Take(Mine));
+  Span := BlockSpan(Take(Mine));
   HeapAbandon(Mine);
   // Others may have left spans of the class, too.
-  while (SpanOf(Take(Others)) <> Span) and (BlockCount < 900) do;
+  while (BlockSpan(Take(Others)) <> Span) and (BlockCount < 900) do;
   AssertTrue('owner', Span^.Owner = Others);
 end;
 
@@ -582,7 +574,7 @@ begin
     and SpanIsFull(Others^.Current[SizeClass]);
   Put(Process.Abandoned, Blocks[0]);
   AssertTrue('taken over', Span^.Owner = Process.Abandoned);
-  AssertTrue('used', SpanOf(Take(Others)) = Span);
+  AssertTrue('used', BlockSpan(Take(Others)) = Span);
 end;
 
 procedure THeapTests.SweepAwaitsTheNextFreeTwice;
@@ -613,7 +605,7 @@ begin
   Put(Others, Blocks[1]);
   HeapSweep(Mine);
   AssertFalse('awaits', Span^.Owner = Mine);
-  AssertTrue('current', SpanOf(Take(Mine)) = Span);
+  AssertTrue('current', BlockSpan(Take(Mine)) = Span);
   AssertTrue('awaits no more', Span^.Owner = Mine);
 end;
 
@@ -655,9 +647,9 @@ begin
   FillSpan;
   Put(Mine, Blocks[0]);
   Put(Mine, Blocks[First^.BlockBytes div First^.BlockSize]);
-  Taken := SpanOf(Take(Mine));
+  Taken := BlockSpan(Take(Mine));
   AssertTrue('one', (Taken = First) or (Taken = Second));
-  AssertTrue('the other', NativeUInt(Taken) xor NativeUInt(SpanOf(Take(Mine)))
+  AssertTrue('the other', NativeUInt(Taken) xor NativeUInt(BlockSpan(Take(Mine)))
     = NativeUInt(First) xor NativeUInt(Second));
 end;
 
@@ -686,7 +678,7 @@ procedure THeapTests.CurrentSpanThatOthersEmptiedIsRetired;
 var
   Span: PSpan;
 begin
-  Span := SpanOf(Take(Mine));
+  Span := BlockSpan(Take(Mine));
   Put(Others, Blocks[0]);
   HeapRetireEmpty(Mine);
   HeapSweep(Mine);
@@ -702,7 +694,7 @@ begin
   begin
     Blocks[Index] := HeapLateBlock(SizeToClass(BlockSize));
     Inc(BlockCount);
-    Inc(Changes, Ord((Index > 0) and (SpanOf(Blocks[Index]) <> SpanOf(Blocks[Index - 1]))));
+    Inc(Changes, Ord((Index > 0) and (BlockSpan(Blocks[Index]) <> BlockSpan(Blocks[Index - 1]))));
   end;
   // Nine blocks are a span; others may have left spans with a few.
   AtMost(18, Changes, 'changes of the span');
@@ -775,7 +767,7 @@ begin
   AtLeast(2, Span^.SliceCount, 'slices');
   Last := BlockCount;
   TakeOf(Mine, SizeToClass(LongSize)); // of another span
-  AssertTrue('another span', SpanOf(Blocks[Last]) <> Span);
+  AssertTrue('another span', BlockSpan(Blocks[Last]) <> Span);
   StoreRelease(Process.SweepWanted, 0);
   PutAllOf(Span, Mine, False);
   Same(Span^.SliceCount, RunsKept(Mine), 'kept slices');
@@ -846,10 +838,10 @@ procedure THeapTests.FirstSpanOfAClassStaysCurrent;
 var
   Span: PSpan;
 begin
-  Span := SpanOf(Take(Mine));
+  Span := BlockSpan(Take(Mine));
   Put(Mine, Blocks[0]);
   AssertTrue('current', Mine^.Current[SizeToClass(BlockSize)] = Span);
-  AssertTrue('the same', SpanOf(Take(Mine)) = Span);
+  AssertTrue('the same', BlockSpan(Take(Mine)) = Span);
 end;
 
 procedure THeapTests.SpanAfterAFullOneIsReleasedWithItsLastBlock;
@@ -859,7 +851,7 @@ var
 begin
   FillSpan;
   Last := BlockCount;
-  Span := SpanOf(Take(Mine));
+  Span := BlockSpan(Take(Mine));
   Put(Mine, Blocks[Last]);
   AssertTrue('no span', Mine^.Current[SizeToClass(BlockSize)] = @Process.EmptySpan);
   AssertTrue('released', IsGone(Span));
@@ -873,7 +865,7 @@ var
 begin
   FillSpan;
   First := BlockCount;
-  Span := SpanOf(Take(Mine));
+  Span := BlockSpan(Take(Mine));
   Take(Mine);
   Span^.IsShared := True;
   Dec(Span^.Used); // as when two threads have freed one block at the same moment

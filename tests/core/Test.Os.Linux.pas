@@ -393,10 +393,7 @@ begin
   repeat
     SetLength(Blocks, Length(Blocks) + 1);
     GetMem(Blocks[High(Blocks)], BlockSize);
-    Index := 0;
-    while FrontierArena(Index + 1) <> nil do
-      Inc(Index);
-    Arena := FrontierArena(Index);
+    Arena := NewestArena;
   until (Arena^.Committed < Arena^.Reserved) or (Length(Blocks) = MostBlocks);
   AssertTrue('addresses are reserved', Arena^.Committed < Arena^.Reserved);
   AssertTrue('they are left out', MappingHasFlag(Arena^.Base + Arena^.Committed * SliceSize, 'dd'));
