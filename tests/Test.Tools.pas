@@ -173,6 +173,8 @@ function UsedBytes: NativeUInt;
 function ResidentBytes: NativeUInt;
 /// Returns the slices of all cold runs.
 function ColdSlices: NativeUInt;
+/// Returns the slices of all free runs, warm and cold.
+function FreeSlices: NativeUInt;
 /// Returns records of heaps, beside each other, that no thread has. They stay: a span may name them, and a heap
 /// record is never freed.
 function NewHeaps(Count: Integer): PHeap;
@@ -433,6 +435,11 @@ begin
   Result := 0;
   for Number := 1 to Process.ShardCount do
     Inc(Result, Process.Shards[Number].ColdSlices);
+end;
+
+function FreeSlices: NativeUInt;
+begin
+  Result := ShardsWarmSlices + ColdSlices;
 end;
 
 function NewHeaps(Count: Integer): PHeap;

@@ -236,7 +236,7 @@ var
   Span: PSpan;
   Free: NativeUInt;
 begin
-  Free := ColdSlices + ShardsWarmSlices;
+  Free := FreeSlices;
   LeaveSlices(10);
   Last := Arena;
   LockShards;
@@ -245,7 +245,7 @@ begin
   ShardsPurge(0); // what was released meanwhile becomes free
   AssertTrue('taken', Span <> nil);
   AssertTrue('a new arena', Arena <> Last);
-  Same(Free + 10, ColdSlices + ShardsWarmSlices, 'free slices');
+  Same(Free + 10, FreeSlices, 'free slices');
 end;
 
 {$ifdef LINUX} // on Windows arenas do not grow

@@ -444,12 +444,12 @@ begin
   if not InChild then
     Exit;
   Span := GetMoved(5 * Megabyte, 6 * Megabyte);
-  Free := ColdSlices + ShardsWarmSlices;
+  Free := FreeSlices;
   Backed := BackedSlices - 6 * Megabyte div SliceSize;
   OsRelease(Span^.Start, Span^.SliceCount * SliceSize);
   LimitAddresses;
   LargeFree(Span);
-  Same(Free, ColdSlices + ShardsWarmSlices, 'free slices');
+  Same(Free, FreeSlices, 'free slices');
   Same(Backed, BackedSlices, 'backed slices');
 end;
 

@@ -35,7 +35,7 @@ type
 implementation
 
 uses
-  SysUtils, Classes, BaseUnix, Syscall, testregistry, Test.System, LaneMM.Atomic, LaneMM.Os, LaneMM.Arena;
+  SysUtils, Classes, BaseUnix, Syscall, testregistry, Test.System, LaneMM.Atomic, LaneMM.Os;
 
 const
   RangeSize = 4 * SliceSize;

@@ -158,12 +158,6 @@ var
   OtherCall: TWork;
   CallingThread: TThreadID;
 
-// Returns the free slices of all shards.
-function FreeSlices: NativeUInt;
-begin
-  Result := ShardsWarmSlices + ColdSlices;
-end;
-
 procedure CallAtPlace;
 begin
   if (PlacesLeft = 0) or (GetCurrentThreadId <> CallingThread) then

@@ -14,7 +14,6 @@ type
     IsAtHugePage: Boolean;
     function Take(SliceCount: NativeUInt): PSpan;
     function TakeNew(SliceCount: NativeUInt): PSpan;
-    function FreeSlices: NativeUInt;
     function WarmAfterOneSpan(HugeFrom, Carved: NativeUInt; SizeClass: Cardinal = 0;
       IsDense: Boolean = True): NativeUInt;
   published
@@ -95,11 +94,6 @@ begin
   LockShards;
   Result := Take(SliceCount);
   UnlockShards;
-end;
-
-function TShardsTests.FreeSlices: NativeUInt;
-begin
-  Result := ShardsWarmSlices + ColdSlices;
 end;
 
 // Returns the warm slices after a thread that has carved Carved slices took a span of the class,
