@@ -6,7 +6,7 @@ unit Test.Tools;
 interface
 
 uses
-  Classes, SysUtils, SyncObjs, fpcunit, LaneMM.Types, Test.System;
+  Classes, SysUtils, SyncObjs, fpcunit, LaneMM.Types, LaneMM.Hooks, Test.System;
 
 const
   /// The errors of the memory manager, as numbers.
@@ -137,7 +137,11 @@ type
 var
   /// The seed of this run; set before the tests start.
   TestSeed: UInt64 = 20250101;
+  /// The reports that CountCorruption got.
+  Corruptions: Integer;
 
+/// For Hooks.Corruption: counts the report.
+procedure CountCorruption(Corruption: TCorruption; Span: PSpan; Block: PBlock);
 /// The error that the call raises, or NoError.
 function ErrorOfGet(out P: Pointer; Size: NativeUInt): Integer;
 function ErrorOfAlloc(out P: Pointer; Size: NativeUInt): Integer;
@@ -288,6 +292,11 @@ begin
 end;
 
 // ---------------------------------------------------------------------------- errors
+
+procedure CountCorruption(Corruption: TCorruption; Span: PSpan; Block: PBlock);
+begin
+  Inc(Corruptions);
+end;
 
 function ErrorOfGet(out P: Pointer; Size: NativeUInt): Integer;
 begin

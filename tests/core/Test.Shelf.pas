@@ -86,14 +86,6 @@ uses
   LaneMM.RemoteList, LaneMM.Arena, LaneMM.Span, LaneMM.Heap, LaneMM.Threads, LaneMM.Shelf,
   LaneMM.Purge, LaneMM.Walk;
 
-var
-  Corruptions: Integer;
-
-procedure NoteCorruption(Corruption: TCorruption; Span: PSpan; Block: PBlock);
-begin
-  Inc(Corruptions);
-end;
-
 procedure ShelveOf(Span: PSpan);
 var
   Shelving: TShelving;
@@ -128,7 +120,7 @@ begin
   MoreCount := 0;
   Corruptions := 0;
   KeptHook := Hooks.Corruption;
-  Hooks.Corruption := NoteCorruption;
+  Hooks.Corruption := CountCorruption;
   Owner := TServant.Create;
   Owner.Call(GetBlocks);
 end;
