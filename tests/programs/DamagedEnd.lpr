@@ -2,7 +2,7 @@
 /// `halt` with exit code 3, an unhandled `exception`, `fault`, `leaf`, which faults in a routine without a
 /// frame where a program for x86_64 can, and has lost blocks, `kill`, otherwise normally;
 /// `file` frees twice once more while it writes a file, whose path is its second argument; `taken`
-/// closes stderr before it opens that file.
+/// closes stderr before it opens that file; `captured` keeps stderr, and puts the file in its place.
 program DamagedEnd;
 
 {$mode delphi}{$H+}{$pointermath on}
@@ -40,6 +40,22 @@ begin
   FreeTwice;
   FileClose(Handle);
 end;
+
+{$ifdef LINUX}
+procedure FreeTwiceCaptured(const Path: string);
+var
+  Kept: cint;
+  Handle: THandle;
+begin
+  Kept := FpDup(2);
+  Handle := FileCreate(Path);
+  FpDup2(Handle, 2);
+  FileClose(Handle);
+  FreeTwice;
+  FpDup2(Kept, 2);
+  FpClose(Kept);
+end;
+{$endif}
 
 {$ifdef CPUX86_64}
 {$asmmode intel}
@@ -84,7 +100,11 @@ begin
     FpClose(2);
     {$endif}
     FreeTwiceBesideFile(ParamStr(2));
-  end;
+  end
+  {$ifdef LINUX}
+  else if How = 'captured' then
+    FreeTwiceCaptured(ParamStr(2))
+  {$endif};
   if How = 'kill' then
     {$ifdef LINUX} FpKill(FpGetPid, SIGKILL); {$else} TerminateProcess(GetCurrentProcess, 1); {$endif}
 end;
