@@ -90,10 +90,19 @@ says_which_line() {
 }
 boxed 'call sites of one line are summed up in the first sentence' says_which_line
 
+# A place in each half of a box.
+places='8300 135300'
+has_halves() {
+  for place in $places; do
+    [ "$(tail -c "+$place" "$(box)" | head -c 8 | tr -d '\0' | wc -c)" -gt 0 ] || return 1
+  done
+}
+
 # A server that holds pages: who holds them, in which line, since when, is the first sentence.
 says_who() {
   start 20000 2
   sleep 1
+  await has_halves || return 1
   kill_it
   line=$(grep -n 'planted: page' tests/programs/Boxed.lpr | cut -d : -f 1)
   says "$(box)" "^Killed at [0-9.]* MB\( in a container.*\)*; [0-9.]* % are Boxed.TCachedPage, allocated at \
@@ -105,7 +114,7 @@ promise 'a box names what most of the memory is, the line, and the threads' says
 
 # Each half alone says what it has.
 says_by_half() {
-  for place in 8300 135300; do
+  for place in $places; do
     cp "$(box)" "$out/half.lanebox"
     printf '\0' | dd of="$out/half.lanebox" bs=1 seek=$place conv=notrunc 2> /dev/null
     "$lanemm" blackbox "$out/half.lanebox" > "$out/report" && grep -q '^Killed at ' "$out/report" || return 1
