@@ -13,17 +13,16 @@ type
   TCorruptionTests = class(TLaneTest)
   strict private
     KeptHook: TCorruptionCall;
-    Blocks, More: TPointers;
+    Blocks: TPointers;
     Size: NativeUInt;
     Servant: TServant;
     First: Integer;
     procedure GetBlocks;
-    procedure GetMore(Count: Integer);
     procedure FreeOne;
     procedure FreeAllBut(Kept: Integer);
     procedure OverwritesLink(const Bytes: array of Byte; const What: string);
     procedure OverwriteAll(const Bytes: array of Byte; const What: string);
-    procedure MoreAreDisjoint;
+    procedure AllDisjoint(const More: TPointers);
   protected
     procedure SetUp; override;
     procedure TearDown; override;
@@ -118,17 +117,6 @@ begin
   Watched := Span;
 end;
 
-// Gets more blocks, over the damage: it is reported once.
-procedure TCorruptionTests.GetMore(Count: Integer);
-var
-  Index: Integer;
-begin
-  SetLength(More, Count);
-  for Index := 0 to High(More) do
-    More[Index] := GetMem(Size);
-  Same(1, Reports, Format('%d bytes: reports', [Size]));
-end;
-
 procedure TCorruptionTests.FreeOne;
 begin
   FreeMem(Blocks[First]);
@@ -146,7 +134,7 @@ begin
     end;
 end;
 
-procedure TCorruptionTests.MoreAreDisjoint;
+procedure TCorruptionTests.AllDisjoint(const More: TPointers);
 var
   Index, Other: Integer;
 begin
@@ -159,19 +147,24 @@ end;
 
 procedure TCorruptionTests.OverwritesLink(const Bytes: array of Byte; const What: string);
 var
-  P: PByte;
+  More: TPointers;
+  Index: Integer;
 begin
   SetLength(More, 20);
   GetBlocks;
   FreeMem(Blocks[First]);
   Move(Bytes[0], (Blocks[First - 1] + Size)^, Length(Bytes));
-  GetMore(20);
+  for Index := 0 to High(More) do
+    More[Index] := GetMem(Size);
+  Same(1, Reports, Format('%s, %d bytes: reports', [What, Size]));
   AssertTrue(What + ': kind', LastCorruption = coLink);
   AssertTrue(What + ': block', LastBlock = Blocks[First]);
-  MoreAreDisjoint;
-  for P in More do
-    Same(0, NativeUInt(P) mod BlockAlignment, What + ': alignment');
-  FreeEach(More, 1);
+  AllDisjoint(More);
+  for Index := 0 to High(More) do
+  begin
+    Same(0, NativeUInt(More[Index]) mod BlockAlignment, What + ': alignment');
+    FreeMem(More[Index]);
+  end;
   FreeAllBut(First);
   RepairAll;
 end;
@@ -204,15 +197,22 @@ begin
 end;
 
 procedure TCorruptionTests.LinkOfABlockThatAnotherThreadFreedIsChecked;
+var
+  More: TPointers;
+  Index: Integer;
 begin
   Size := 512;
   GetBlocks;
   Servant.Call(FreeOne);
   PWord(Blocks[First])^ := 0;
-  GetMore(500);
+  SetLength(More, 500);
+  for Index := 0 to High(More) do
+    More[Index] := GetMem(Size);
+  Same(1, Reports, 'reports');
   AssertTrue('block', LastBlock = Blocks[First]);
-  MoreAreDisjoint;
-  FreeEach(More, 1);
+  AllDisjoint(More);
+  for Index := 0 to High(More) do
+    FreeMem(More[Index]);
   FreeAllBut(First);
 end;
 
@@ -251,19 +251,27 @@ begin
 end;
 
 procedure TCorruptionTests.OddLinkEndsTheListWithAReport;
+var
+  More: TPointers;
+  Index: Integer;
 begin
   Size := 64;
   GetBlocks;
   FreeMem(Blocks[First]);
   PBlock(Blocks[First])^.Link := LinkOf(ArenaSpan(Blocks[First]), Size * 3 + 1); // an odd offset, of no block
-  GetMore(20);
-  MoreAreDisjoint;
-  FreeEach(More, 1);
+  SetLength(More, 20);
+  for Index := 0 to High(More) do
+    More[Index] := GetMem(Size);
+  Same(1, Reports, 'reports');
+  AllDisjoint(More);
+  for Index := 0 to High(More) do
+    FreeMem(More[Index]);
   FreeAllBut(First);
 end;
 
 procedure TCorruptionTests.LinkIntoABlockIsNotFollowed;
 var
+  More: TPointers;
   Span: PSpan;
   Index: Integer;
 begin
@@ -277,9 +285,12 @@ begin
   // As by a program that knows the key: to the middle of a block in use, whose bytes end the list.
   PBlock(Blocks[First])^.Link := LinkOf(Span, NativeUInt(Blocks[Index] + 16 - Span^.Start));
   PBlock(Blocks[Index] + 16)^.Link := LinkOf(Span, EndOfList);
-  GetMore(20);
+  SetLength(More, 20);
+  for Index := 0 to High(More) do
+    More[Index] := GetMem(Size);
+  Same(1, Reports, 'reports');
   AssertTrue('block', LastBlock = Blocks[First]);
-  MoreAreDisjoint;
+  AllDisjoint(More);
   FreeEach(More, 1);
   for Index := 0 to First - 1 do
     FreeMem(Blocks[Index]);
@@ -287,6 +298,7 @@ end;
 
 procedure TCorruptionTests.BlocksOfALostListAreNotHandedOut;
 var
+  More: TPointers;
   Index, Lost: Integer;
 begin
   Size := 512;
@@ -295,10 +307,14 @@ begin
   FreeMem(Blocks[Lost]);
   FreeMem(Blocks[First]);
   PWord(Blocks[First])^ := 0;
-  GetMore(200);
+  SetLength(More, 200);
+  for Index := 0 to High(More) do
+    More[Index] := GetMem(Size);
+  Same(1, Reports, 'reports');
   for Index := 0 to High(More) do
     AssertTrue('a lost block', More[Index] <> Blocks[Lost]);
-  FreeEach(More, 1);
+  for Index := 0 to High(More) do
+    FreeMem(More[Index]);
   for Index := 0 to Lost - 1 do
     FreeMem(Blocks[Index]);
 end;
