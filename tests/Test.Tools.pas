@@ -848,6 +848,7 @@ begin
   KeptDelay := Process.PurgeDelayMs;
   Process.PurgeDelayMs := LongTimeMs;
   AwaitParkedPurgeThread;
+  Process.SweepNext := nil; // a sweep by parts that an earlier test began would go on in any call
   // No call wakes a thread that seems to run: one that parks late would take it for the end of its
   // long wait, and purge.
   CompareAndSwap(Process.PurgeState, Parked, Running);

@@ -301,6 +301,7 @@ if unshare -m umount -l /proc 2> /dev/null; then
   runs_without_proc() {
     # shellcheck disable=SC2016 # the inner shell expands
     start_by "blackbox=$out/box/" unshare -m sh -c 'umount -l /proc && exec "$0" 500 1' "$out/Boxed"
+    await has_halves || return 1
     kill_it
     cat "$out/err"
     says "$(box)" '^Killed at .*, allocated by '
