@@ -166,7 +166,7 @@ may_repeat=
 [ -z "${SEED:-}" ] || export SEED=$((SEED + 1))
 for target in $again; do
   rm -f "$logs/$target.exit"
-  make_each 1 "$target"
+  make_each 1 "$target" 9>&-
   count "$target"
 done
 
