@@ -96,7 +96,8 @@ function RemoteShelfHas(Span: PSpan; Block: PBlock): Boolean;
 procedure RemoteClearShelf(Span: PSpan);
 /// Ends what a thread that is lost in a child process was shelving: the blocks count as used.
 procedure RemoteShelveRecover(Span: PSpan);
-/// Empties the list of a record that no thread uses.
+/// Empties the list of a record that no thread uses. A push that read the word since the last life
+/// ended fails.
 procedure RemoteStartLife(Span: PSpan);
 /// Empties the list of such a record, and gives the span up.
 procedure RemoteStartGivenUp(Span: PSpan);
@@ -369,19 +370,19 @@ begin
   Span^.Remote := Span^.Remote and not StateMask;
 end;
 
+function NextLife(Word: TAtomicWord): TAtomicWord; inline;
+begin
+  Result := (Word and LifeMask) + LifeStep;
+end;
+
 procedure RemoteStartLife(Span: PSpan);
 begin
-  Span^.Remote := Span^.Remote and LifeMask;
+  Span^.Remote := NextLife(Span^.Remote);
 end;
 
 procedure RemoteStartGivenUp(Span: PSpan);
 begin
   Span^.Remote := Span^.Remote and LifeMask or GivenUp;
-end;
-
-function NextLife(Word: TAtomicWord): TAtomicWord; inline;
-begin
-  Result := (Word and LifeMask) + LifeStep;
 end;
 
 function RemoteEndLife(Span: PSpan): Boolean;

@@ -44,6 +44,7 @@ type
     procedure ConcurrentPushesAreTakenOnceEach;
     procedure OneThreadOnlyFreesABlock;
     {$ifdef CPU64} procedure PushOfALifeThatEndedFails; {$endif}
+    {$ifdef CPU64} procedure PushBetweenTwoLivesFails; {$endif}
     procedure LargeBlockIsFreedByOneThreadOnly;
   end;
 
@@ -254,6 +255,17 @@ var
 begin
   Word := RemoteWord(@Span);
   RemoteEndLife(@Span);
+  RemoteStartLife(@Span);
+  AssertTrue('refused', RemotePush(@Span, BlockAt(0), Word, BlockAt(0)^.Link) = rpNotInUse);
+  Same(0, RemoteCount(@Span), 'blocks on the list');
+end;
+
+procedure TRemoteListTests.PushBetweenTwoLivesFails;
+var
+  Word: NativeUInt;
+begin
+  RemoteEndLife(@Span);
+  Word := RemoteWord(@Span);
   RemoteStartLife(@Span);
   AssertTrue('refused', RemotePush(@Span, BlockAt(0), Word, BlockAt(0)^.Link) = rpNotInUse);
   Same(0, RemoteCount(@Span), 'blocks on the list');
