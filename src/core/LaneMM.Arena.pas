@@ -272,6 +272,7 @@ begin
   // Full barrier: a run is cold before the value, or its taker sees the value. Pairs with
   // ShardsUncharge.
   CompareAndSwap(Process.Refused, 0, RefusedOnce);
+  OsUnchargeLater;
 end;
 
 // Reserves an arena with room for SliceCount slices, or returns nil.

@@ -252,7 +252,7 @@ begin
   QueueTaken(Abandoned);
   Result := QueueTake(Abandoned, SizeClass);
   if Result <> nil then
-    Result^.Owner := Heap;
+    SetOwner(Heap, Result);
   LockLeave(Abandoned^.Lock);
 end;
 

@@ -213,7 +213,10 @@ begin
   begin
     OsErase(Span^.Start, (Span^.SliceCount - Span^.SpareCount) * SliceSize);
     if OsRenew(Span^.Start, Span^.SliceCount * SliceSize) then
-      IsZero := True
+    begin
+      IsZero := True;
+      OsUnchargeLater; // the system may charge for all of it
+    end
     else if not OsIsMapped(Span^.Start) then
     begin
       Lose(Span);
@@ -381,8 +384,7 @@ begin
     Span^.SpareCount := Span^.SliceCount;
     RemoteEndLife(Span);
     ReleaseWhole(Span);
-    // The system may charge for the old place: the next trim ends that.
-    CompareAndSwap(Process.Refused, RefusedAndUncharged, RefusedOnce);
+    OsUnchargeLater; // the old place
     Exit;
   end;
   if Result^.Kind = skLarge then

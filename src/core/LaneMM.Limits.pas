@@ -48,10 +48,16 @@ uses
 
 // ---------------------------------------------------------------------------- reserve
 
-// Takes a span of the reserve's size, or nil.
+// Takes a span of the reserve's size; nil if there is none, or another thread has just set that
+// there is no reserve.
 function TakePiece: PSpan;
+var
+  Slices: NativeUInt;
 begin
-  Result := ShardsTakeSpare(Process.ReserveSlices, 0);
+  Slices := Process.ReserveSlices;
+  if Slices = 0 then
+    Exit(nil);
+  Result := ShardsTakeSpare(Slices, 0);
 end;
 
 procedure ReleasePiece(Span: PSpan);
@@ -64,7 +70,7 @@ procedure ReserveTake;
 var
   Span: PSpan;
 begin
-  if (Process.ReserveSlices = 0) or (LoadAcquire(Process.Reserve) <> 0) then
+  if LoadAcquire(Process.Reserve) <> 0 then
     Exit;
   Span := TakePiece;
   if Span = nil then
@@ -79,7 +85,7 @@ procedure ReserveFill;
 var
   Other: PSpan;
 begin
-  if (Process.ReserveSlices = 0) or (LoadAcquire(Process.Reserve) <> 0) then
+  if LoadAcquire(Process.Reserve) <> 0 then
     Exit;
   Other := TakePiece;
   if Other = nil then
@@ -173,8 +179,12 @@ end;
 
 // Purges free memory; returns true if the soft limit is still exceeded.
 function IsAboveSoft: Boolean;
+var
+  Above: NativeInt; // other threads may have freed as much
 begin
-  ShardsPurge(BackedSlices - Process.Limits[lkSoft].Slices);
+  Above := BackedSlices - Process.Limits[lkSoft].Slices;
+  if Above > 0 then
+    ShardsPurge(Above);
   if BackedExceeds(lkSoft, 0) then
     ProcessTrim;
   Result := BackedExceeds(lkSoft, 0);
@@ -219,6 +229,15 @@ begin
   Heap^.SampleSeed := 0;
 end;
 
+// Returns whether the hard limit may be why Size bytes were refused: its state may tell of a request
+// that found other memory.
+function IsOfLimit(Size: NativeUInt): Boolean;
+const
+  Slack = HugeSlices; // a small block may need as much for its span
+begin
+  Result := BackedExceeds(lkHard, Size shr SliceShift + Slack);
+end;
+
 procedure LimitsReport(Size: NativeUInt);
 var
   IsLimit, IsOpened: Boolean;
@@ -227,7 +246,7 @@ begin
   IsOpened := False;
   if Process.HasLimits then
   begin
-    IsLimit := TakesReport(lkHard);
+    IsLimit := IsOfLimit(Size) and TakesReport(lkHard);
     IsOpened := ReserveOpen; // first: a callback of the report may need it
     if IsLimit then
       Report(leHard, Size);
@@ -235,7 +254,7 @@ begin
       Report(leReserve, Size);
   end;
   if not ReportRegion(OsThreadHeap, Size) and Process.HasLimits and not IsOpened
-    and (LoadAcquire(Process.Limits[lkHard].State) = Ord(lsBelow)) then
+    and (not IsOfLimit(Size) or (LoadAcquire(Process.Limits[lkHard].State) = Ord(lsBelow))) then
     Report(leRefused, Size);
 end;
 

@@ -134,6 +134,9 @@ function OsPurge(P: Pointer; Size: NativeUInt): Boolean;
 /// Purges a committed range, which the system then does not charge for either. It allows no access
 /// until OsUse. False, and nothing changed, when the system refuses.
 function OsUncharge(P: Pointer; Size: NativeUInt): Boolean;
+/// Makes the next trim end the charge of all cold runs once more: some have one again, or the
+/// system has refused memory.
+procedure OsUnchargeLater;
 /// Purges a range that pages were moved to; joins it with the mappings around it again.
 function OsRenew(P: Pointer; Size: NativeUInt): Boolean;
 /// Prepares OsBarrier. False where there is no such call, or no assembler that needs it.
@@ -447,6 +450,12 @@ begin
       FillChar(P^, OsPageSize, 0);
     Inc(P, OsPageSize);
   end;
+end;
+
+procedure OsUnchargeLater;
+begin
+  // Full barrier: with nothing; a trim comes to all shards.
+  CompareAndSwap(Process.Refused, RefusedAndUncharged, RefusedOnce);
 end;
 
 procedure OsErase(P: Pointer; Size: NativeUInt);

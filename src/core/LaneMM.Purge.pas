@@ -226,6 +226,7 @@ end;
 
 procedure PurgeHold;
 begin
+  LockRecover; // it sets PurgesHeld anew
   // Full barrier: either the purge sees the reader, or this thread sees the purge and waits. Pairs
   // with PurgeShard in LaneMM.Shards.
   FetchAdd(Process.PurgesHeld, 1);

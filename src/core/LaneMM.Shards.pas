@@ -689,7 +689,7 @@ begin
     Exit(OsPurge(P, Size));
   if not IsHeld then
     Exit(OsUncharge(P, Size));
-  CompareAndSwap(Process.Refused, RefusedAndUncharged, RefusedOnce);
+  OsUnchargeLater;
   Result := OsPurge(P, Size);
 end;
 
@@ -753,8 +753,7 @@ var
 begin
   if not Enter(Shard) then
   begin
-    // Full barrier: with nothing; the next trim comes to all shards again.
-    CompareAndSwap(Process.Refused, RefusedAndUncharged, RefusedOnce);
+    OsUnchargeLater;
     Exit;
   end;
   Run := FreeRunNext(Shard^.Cold, nil);

@@ -55,6 +55,8 @@ type
     procedure RefusalOfMoreThanHalfOfAllAddressesLetsSamplesGoOn;
     procedure LimitBelowASliceIsALimit;
     procedure MemoryThatOthersFreedIsGivenBackBeforeARefusal;
+    procedure ReserveThatIsTakenBackIsNotMeasuredByARunOfNoSlices;
+    procedure RefusalBelowTheLimitIsNotTheLimits;
   end;
 
 implementation
@@ -70,9 +72,11 @@ const
 
 var
   ReportCount: NativeUInt;
+  LastReport: TLimitEvent;
 
 procedure CountReport(Event: TLimitEvent; Size: NativeUInt);
 begin
+  LastReport := Event;
   FetchAdd(ReportCount, 1);
 end;
 
@@ -634,6 +638,22 @@ begin
   FreeMem(P);
   SetLimits(0, 0, 0);
   EndThread(Owner);
+end;
+
+procedure TLimitsTests.ReserveThatIsTakenBackIsNotMeasuredByARunOfNoSlices;
+begin
+  SetLimits(Soft, Hard, 4 * Megabyte);
+  Process.ReserveSlices := 0; // as LimitsSet does first in another thread
+  LimitsReport(Megabyte);
+  AssertFalse('given back', HasReserve);
+end;
+
+procedure TLimitsTests.RefusalBelowTheLimitIsNotTheLimits;
+begin
+  LimitTo(64 * Megabyte);
+  StoreRelease(Process.Limits[lkHard].State, Ord(lsReached)); // a request found warm memory instead
+  LimitsReport(Megabyte);
+  Same(Ord(leRefused), Ord(LastReport), 'report');
 end;
 
 initialization

@@ -3,12 +3,14 @@
  * Mirrors, with the steps that steps.sh compares, one here for each access to memory that two
  * threads use:
  *   LaneMM.Arena
- *     NoteRefusal: CompareAndSwap Refused
+ *     NoteRefusal: CompareAndSwap Refused OsUnchargeLater
+ *   LaneMM.Os
+ *     OsUnchargeLater: CompareAndSwap Refused
  *   LaneMM.Shards
  *     IsHeld: LoadAcquire PurgesHeld
- *     Purge: LoadAcquire Refused IsHeld CompareAndSwap Refused
+ *     Purge: LoadAcquire Refused IsHeld OsUnchargeLater
  *   LaneMM.Purge
- *     PurgeHold: FetchAdd PurgesHeld AwaitPurges
+ *     PurgeHold: LockRecover FetchAdd PurgesHeld AwaitPurges
  *     AwaitPurges: LoadAcquire PurgesUnderWay OsWaitMs PurgesUnderWay
  *     PurgeLetGo: FetchAdd PurgesHeld
  *
@@ -46,6 +48,10 @@ inline GiveBack(r) {
   atomic { Law(1, !Reading); Charged[r] = false }            /* OsUncharge */
 }
 
+inline OsUnchargeLater() {
+  atomic { if :: Refused == Given -> Refused = Once :: else fi }
+}
+
 /* Purge: OsPurge alone leaves the run charged, and is no step. */
 inline Purge(r) {
   isHeld = false;
@@ -57,7 +63,7 @@ inline Purge(r) {
     :: isHeld ->
       Left = true;
 #ifndef HELD_FORGOTTEN
-      atomic { if :: Refused == Given -> Refused = Once :: else fi }
+      OsUnchargeLater()
 #endif
     :: else -> GiveBack(r)
     fi
@@ -98,6 +104,8 @@ proctype RefusedThread() {
   Leave();
 #endif
   atomic { if :: Refused == None -> Refused = Once :: else fi };   /* NoteRefusal */
+  Trim();
+  OsUnchargeLater();                                           /* it is refused again */
   Trim();
   Through++
 }

@@ -35,7 +35,7 @@
  *     RetireCurrent: EndCurrent Retire
  *     HeapRetireAll: RetireCurrent
  *     HeapRetireEmpty: RetireCurrent
- *     Reclaim: LoadAcquire Taken LockTry QueueTaken QueueTake Owner:= LockLeave
+ *     Reclaim: LoadAcquire Taken LockTry QueueTaken QueueTake SetOwner LockLeave
  *     TakeTaken: Swap Taken EndBias ReturnTaken
  *     TakeQueued: LockTry TakeTaken QueueTaken QueueTake LockLeave
  *     HeapNewSpan: SpanFormat

@@ -142,6 +142,10 @@ begin
   ReturnNilIfGrowHeapFails := False;
   Expect(IsFilled(P, 60 * Megabyte, 60 * Megabyte), 'a block keeps its contents');
   Fill(P, MemSize(P), 1);
+  LaneMM_Trim;
+  FreeMem(P);
+  P := TryGet(150 * Megabyte);
+  Expect(P <> nil, 'a block that moved leaves all its memory for a larger one');
   FreeMem(P);
 end;
 
