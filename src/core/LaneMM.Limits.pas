@@ -229,8 +229,8 @@ begin
   Heap^.SampleSeed := 0;
 end;
 
-// Returns whether the hard limit may be why Size bytes were refused: its state may tell of a request
-// that found other memory.
+// Returns whether the hard limit may be why Size bytes were refused: its state may be that of a
+// request that found other memory.
 function IsOfLimit(Size: NativeUInt): Boolean;
 const
   Slack = HugeSlices; // a small block may need as much for its span

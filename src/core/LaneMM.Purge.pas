@@ -227,8 +227,7 @@ end;
 procedure PurgeHold;
 begin
   LockRecover; // it sets PurgesHeld anew
-  // Full barrier: either the purge sees the reader, or this thread sees the purge and waits. Pairs
-  // with PurgeShard in LaneMM.Shards.
+  // Full barrier: the purge sees the reader, or the reader the purge. Pairs with PurgeShard.
   FetchAdd(Process.PurgesHeld, 1);
   AwaitPurges;
 end;
