@@ -242,6 +242,8 @@ begin
   Elf.Image := OsFileMap(@Mapping.Path, Elf.Size);
   if (Elf.Image = nil) and ElfIsProgram(Mapping) then
     Elf.Image := OsFileMap('/proc/self/exe', Elf.Size);
+  if (Elf.Image = nil) and ElfIsProgram(Mapping) then
+    Elf.Image := OsFileMap('/proc/thread-self/exe', Elf.Size); // the main thread has ended
   if Elf.Image = nil then
     Exit(False);
   Result := Holds(Elf, 0, HeadSize) and (PCardinal(Elf.Image)^ = Magic);

@@ -82,6 +82,11 @@ function OsCommandLine(Buffer: PAnsiChar; Size: NativeUInt): NativeUInt;
 /// False when it is not set.
 function OsEnvironment(const Name: ShortString; Buffer: PAnsiChar; Size: NativeUInt): Boolean;
 {$ifndef MSWINDOWS}
+/// Returns whether the main thread has ended (pthread_exit, EndThread) while others run. Below
+/// /proc, Linux then shows by these alone what is mapped and open, and the program.
+function OsMainHasEnded: Boolean;
+/// Stores the path of a file below /proc of this process in Path, ended by #0, and returns it.
+function OsOwnFile(const Name: ShortString; out Path: ShortString): PAnsiChar;
 var
   /// Owner: where OsEnvironment finds the variables in a library without /proc; nil: nowhere.
   OsHostVariables: PPAnsiChar;

@@ -26,7 +26,8 @@ procedure OsGroupRead(Root, GroupFile: PAnsiChar; out Memory: TGroupMemory);
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os;
+  LaneMM.Layout, LaneMM.Types, LaneMM.Bits, LaneMM.Os
+  {$ifndef MSWINDOWS} , LaneMM.OsFiles {$endif};
 
 // Takes a limit into Memory if Used is nearer to it. By thousandths: the product of two sizes would
 // not fit.

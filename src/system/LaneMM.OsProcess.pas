@@ -76,7 +76,7 @@ procedure OsPageWait(var Word: TAtomicWord; Expected: Cardinal);
 implementation
 
 uses
-  {$ifdef MSWINDOWS} LaneMM.OsFiles {$else} LaneMM.Bits {$endif};
+  {$ifndef MSWINDOWS} LaneMM.Bits, {$endif} LaneMM.OsFiles;
 
 {$ifdef MSWINDOWS}
   {$I LaneMM.OsProcess.Windows.inc}

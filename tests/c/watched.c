@@ -3,7 +3,7 @@
  *
  *   watched [configure | signal N | wait | damage | before | aligned | below | beyond | stale | zeroed |
  *           filled | twice | lose | counted | realigned | handler | bare FOLDER |
- *           protected | threads | marked | alternate | fork | child HOW]
+ *           protected | threads | outlived | marked | alternate | fork | child HOW]
  *
  * configure: watches from inside, by lanemm_configure. signal: sends itself signal N in the middle.
  * wait: waits to be ended. damage: writes behind a block. before: writes 32 bytes before one.
@@ -17,7 +17,8 @@
  * aligns its stack, called by two others in turn. handler: loses a block in the handler of a signal that
  * the first instruction of a routine raises. bare: loses a list in a root without /proc. protected: keeps
  * two blocks with a page that it has protected, and those that the page behind leads to. threads: ends while threads run that no
- * signal reaches, and others have ended. marked: ends while threads run whose stacks are one mapping, with a
+ * signal reaches, and others have ended. outlived: a thread loses a list and ends the program after the
+ * main thread has ended. marked: ends while threads run whose stacks are one mapping, with a
  * page between that cannot be read, as those of glibc 2.42 are. alternate: the system alone has the address of
  * the stack for signals. fork: a child lets blocks grow in a routine
  * of its own. child: loses a list, starts a child, by `fork` one that ends at once, by `free` one that
@@ -262,6 +263,16 @@ static void leave_threads(void) {
   }
 }
 
+/* The kernel shows the program by its main thread, until that has ended. */
+static void *outlive(void *ignored) {
+  void *volatile block = malloc(900);
+  char path[8];
+  while (readlink("/proc/self/exe", path, sizeof path) > 0)
+    sched_yield();
+  lose_list();
+  exit(block == ignored);
+}
+
 static void *rest(void *ignored) {
   void *volatile block = malloc(900);
   if (write(is_ready[1], "", 1) == 1)
@@ -426,6 +437,7 @@ __attribute__((noinline)) static void lose_in_handler(void) {
 int main(int count, char **arguments) {
   check_use_all();
   const char *mode = count > 1 ? arguments[1] : "";
+  pthread_t thread;
   int (*configure)(const char *) = (int (*)(const char *))dlsym(RTLD_DEFAULT, "lanemm_configure");
   int (*write_logs)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "lanemm_write_logs");
   if (strcmp(mode, "configure") == 0 && !(configure && configure("growth,contention")))
@@ -449,6 +461,8 @@ int main(int count, char **arguments) {
     keep_protected();
   if (strcmp(mode, "threads") == 0)
     leave_threads();
+  if (strcmp(mode, "outlived") == 0 && pthread_create(&thread, NULL, outlive, NULL) == 0)
+    pthread_exit(NULL);
   if (strcmp(mode, "alternate") == 0)
     set_signal_stack();
   if (strcmp(mode, "marked") == 0)

@@ -465,6 +465,11 @@ kernel_can() { # MODE
   [ $code -ne 77 ]
 }
 
+names_what_outlived_the_main_thread() {
+  watch leaks,stacks,log=logs outlived && has ' \./watched outlived:$' \
+    && has '^Memory leaks: 100 blocks, 4,800 bytes:$' && has ' lose_list  watched.c:[0-9]'
+}
+
 reads_no_protected_page() {
   watch leaks,log=logs protected && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
@@ -631,6 +636,7 @@ fi
 promise 'leaks says in one line that nothing is lost, with quiet nothing' finds_no_leaks
 ! kernel_can protected \
   || promise 'leaks reads no page of a block that the program has protected' reads_no_protected_page
+promise 'leaks is as ever in a program whose main thread has ended' names_what_outlived_the_main_thread
 promise 'leaks leaves out what running threads hold' finds_no_leaks_of_threads ''
 promise 'and a stack for signals, which the system holds' finds_no_leaks_of_threads '' alternate
 promise 'also with the stacks of debug mode' finds_no_leaks_of_threads ,debug
