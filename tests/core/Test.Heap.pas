@@ -63,6 +63,7 @@ type
     procedure ResetAndRequeueFindTheSpansAgain;
     procedure SpanThatTheAbandonedHeapTookOverIsUsedBeforeANewOne;
     procedure SweepAwaitsTheNextFreeTwice;
+    procedure SpanReclaimedWhileItIsShelvedAwaitsTheNextFree;
     procedure CurrentSpanAwaitsNoFree;
     procedure SweepKeepsASpanWithABlockThatIsNotCounted;
     {$ifdef CPU64} procedure FreeThatBeganBeforeTheReleaseFails; {$endif}
@@ -593,6 +594,23 @@ begin
   HeapAwaitedFree(Mine, Span);
   AssertTrue('awaits no more', Span^.Owner = Mine);
   Same(0, RemoteCount(Span), 'blocks that others freed and the owner has not counted');
+end;
+
+procedure THeapTests.SpanReclaimedWhileItIsShelvedAwaitsTheNextFree;
+var
+  Span: PSpan;
+  First: NativeUInt;
+  Count: Cardinal;
+begin
+  Span := FillSpan;
+  Put(Others, BlockOf(Span));
+  HeapAbandon(Mine);
+  First := RemoteShelve(Span, Count);
+  Same(1, Count, 'blocks that another thread is shelving');
+  AssertTrue('another span serves', HeapNextSpan(Others, SizeToClass(BlockSize)) <> Span);
+  AssertTrue('reclaimed', OwnerOf(Span) = Others);
+  Same(AwaitsFree, NativeUInt(Span^.Owner) - NativeUInt(Others), 'awaits');
+  RemoteShelveEnd(Span, First, PBlock(Span^.Start + First), Count);
 end;
 
 procedure THeapTests.CurrentSpanAwaitsNoFree;
