@@ -41,6 +41,8 @@ function ReadAll(Stream: TStream): string;
 /// Returns whether the mapping that holds P has a flag of /proc/self/smaps: `hg`, huge pages are requested;
 /// `dd`, it is left out of core files.
 function MappingHasFlag(P: Pointer; const Flag: string): Boolean;
+/// Makes the system refuse a call of this process, by EPERM, from now on. False if it cannot.
+function SystemRefuses(Call: Cardinal): Boolean;
 {$endif}
 /// With huge pages the system backs free memory around a page in use, at the first touch or at any
 /// later time: tests that measure resident memory would measure that, too.

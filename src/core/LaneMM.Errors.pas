@@ -13,7 +13,8 @@ function ErrorOutOfMemory: Pointer;
 /// Raises run-time error 204 (EInvalidPointer). Returns 0.
 function ErrorInvalidPointer: NativeUInt;
 
-/// Ends the program for corrupt memory: one line to stderr, then run-time error 204.
+/// Ends the program for corrupt memory: one line to stderr, unless another file has its number;
+/// then run-time error 204.
 procedure Fatal(const Text: ShortString);
 /// Checks an invariant of LaneMM.Types; call it after `if Checked then`.
 procedure Check(Law: Boolean; const Text: ShortString);
@@ -21,7 +22,7 @@ procedure Check(Law: Boolean; const Text: ShortString);
 implementation
 
 uses
-  LaneMM.Os;
+  LaneMM.Hooks, LaneMM.Os;
 
 const
   OutOfMemory = 203;
@@ -64,7 +65,8 @@ var
 begin
   Line := Prefix + Text;
   Line := Line + LineEnd;
-  OsWriteError(@Line[1], Length(Line));
+  if (@Hooks.ErrorIsTaken = nil) or not Hooks.ErrorIsTaken then
+    OsWriteError(@Line[1], Length(Line));
   RunError(InvalidPointer);
 end;
 

@@ -21,6 +21,7 @@
 //   ThreadEnds      Threads               none         Hard, Counting start, first count
 //   LimitReached    Limits                none         Watch         start, settings change
 //   Corruption      Span                  none         Watch         start, settings change
+//   ErrorIsTaken    Errors, OsFiles       any          OsFiles     start with a setting; stays
 //   Fault           Os, signal handler    any          Faults        first debug block, before the
 //                                                                    handler
 //   ChildStarted    Fork                  none         Watch         start, settings change
@@ -122,6 +123,8 @@ type
   );
   /// Reports that Span is corrupt at Block, which is nil if the block is unknown.
   TCorruptionCall = procedure(Corruption: TCorruption; Span: PSpan; Block: PBlock);
+  /// Returns whether a file or a connection of the program has the number of stderr.
+  TErrorCall = function: Boolean;
   /// Handles a fault, inside a signal handler.
   TFaultCall = procedure(const Fault: TFault);
 
@@ -150,6 +153,7 @@ type
     InvalidPointer: TInvalidPointerCall; //< racy   before run-time error 204
     LimitReached: TLimitCall;            //< racy   reports limits
     Corruption: TCorruptionCall;         //< racy   reports a corrupt span
+    ErrorIsTaken: TErrorCall;            //< const  returns whether stderr is another file now
     Fault: TFaultCall;                   //< racy   before the fault handler of the program
     ChildStarted: TChildCall;            //< const  recovers the rooms above in a child process
     ForkRecover: TPlainProcedure;        //< const  recovers the engine in a child process

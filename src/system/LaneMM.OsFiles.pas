@@ -105,7 +105,7 @@ function OsModulePath(Module: NativeUInt; Buffer: PAnsiChar; Size: NativeUInt): 
 implementation
 
 uses
-  LaneMM.Layout, LaneMM.Bits, LaneMM.Os;
+  LaneMM.Layout, LaneMM.Hooks, LaneMM.Bits, LaneMM.Os;
 
 {$ifdef MSWINDOWS}
   {$I LaneMM.OsFiles.Windows.inc}

@@ -13,15 +13,17 @@ type
   strict private
     procedure CheckFalse;
     procedure CheckTrue;
+    procedure CheckFalseWhereStderrIsAnotherFile;
   published
     procedure FalseLawEndsTheProgramWith204AndItsText;
     procedure TrueLawDoesNothing;
+    procedure TextGoesIntoNoFileOfTheProgram;
   end;
 
 implementation
 
 uses
-  SysUtils, testregistry, LaneMM.Errors;
+  SysUtils, testregistry, LaneMM.Hooks, LaneMM.Errors;
 
 procedure TErrorsTests.CheckFalse;
 begin
@@ -47,6 +49,25 @@ var
 begin
   Same(0, RunInChild(CheckTrue, Text), 'exit code');
   AssertEquals('text', '', Text);
+end;
+
+function IsAnother: Boolean;
+begin
+  Result := True;
+end;
+
+procedure TErrorsTests.CheckFalseWhereStderrIsAnotherFile;
+begin
+  Hooks.ErrorIsTaken := IsAnother;
+  CheckFalse;
+end;
+
+procedure TErrorsTests.TextGoesIntoNoFileOfTheProgram;
+var
+  Text: string;
+begin
+  Same(204, RunInChild(CheckFalseWhereStderrIsAnotherFile, Text), 'exit code');
+  AssertEquals('place of the text in stderr', 0, Pos('a law of the test', Text));
 end;
 
 initialization

@@ -9,12 +9,15 @@ uses
   Test.Tools, LaneMM.Layout, LaneMM.Types;
 
 type
+  /// What a child process does with pages; returns the number of the step that went wrong, 0: none.
+  TPageWork = function(Range: PByte): Integer;
   TOsLinuxTests = class(TLaneTest)
   strict private
     Cpus: Cardinal;
     procedure CountOnOneCpu;
     procedure WriteText(const FileName, Text: string);
     function QuotaOf(const Outer, Inner, Group: string): Cardinal;
+    procedure RunInASandbox(Work: TPageWork);
   published
     procedure PurgeOfLockedMemoryDoesNotClaimZeros;
     procedure PurgeSplitsTheHugePagesThatItHasInPart;
@@ -29,6 +32,8 @@ type
     procedure ThreadOfLaneMMTakesTheSignalsOfTheThreadLibraryAlone;
     procedure CallThatFailsAfterAThreadEndedHarmsNothing;
     procedure ReadWorksInASandboxThatRefusesTheSystemCall;
+    procedure PagesCanBeReadInASandboxThatRefusesToSay;
+    procedure GuardEndsInASandboxThatRefusesToSayWhetherItHolds;
     procedure CoreFilesHaveBlocksAndNoReservedAddresses;
   end;
 
@@ -249,54 +254,18 @@ begin
   Same(1, Mark^, 'mark here after fork');
 end;
 
-// From now on the system refuses a call of this process. False if it cannot.
-function Refuse(Call: Cardinal): Boolean;
-const
-  NoNewPrivileges = 38;
-  SetSeccomp = 22;
-  FilterMode = 2;
-  Load = $20;          // the number of the call
-  JumpIfEqual = $15;
-  Return = $06;
-  NotPermitted = $00050001;
-  Allowed = $7FFF0000;
-type
-  TInstruction = record
-    Code: UInt16;
-    IfTrue, IfFalse: Byte;
-    Value: Cardinal;
-  end;
-var
-  Filter: array[0..3] of TInstruction;
-  Head: record
-    Length: NativeUInt;
-    First: Pointer;
-  end;
-begin
-  FillChar(Filter, SizeOf(Filter), 0);
-  Filter[0].Code := Load;
-  Filter[1].Code := JumpIfEqual;
-  Filter[1].Value := Call;
-  Filter[1].IfFalse := 1;
-  Filter[2].Code := Return;
-  Filter[2].Value := NotPermitted;
-  Filter[3].Code := Return;
-  Filter[3].Value := Allowed;
-  Head.Length := Length(Filter);
-  Head.First := @Filter;
-  Result := (Do_SysCall(syscall_nr_prctl, NoNewPrivileges, 1, 0, 0, 0) = 0)
-    and (Do_SysCall(syscall_nr_prctl, SetSeccomp, FilterMode, TSysParam(@Head)) = 0);
-end;
-
 // Returns the number of the first read that goes wrong, 0 if none.
 function ReadsInASandbox(Range: PByte): Integer;
 const
   ReadMemory = {$if defined(CPUX86_64)} 310 {$elseif defined(CPUAARCH64)} 270 {$else} 347 {$ifend};
 var
   Word: UInt64;
+  Index: Integer;
 begin
-  if not Refuse(ReadMemory) then
+  if not SystemRefuses(ReadMemory) then
     Exit(1);
+  for Index := 1 to 8 do
+    Range[OsGranule - 4 + Index] := Index;
   Word := 0;
   if not OsRead(NativeUInt(Range) + OsGranule - 3, @Word, 8) or (Word <> $0807060504030201) then
     Exit(2);
@@ -305,6 +274,30 @@ begin
   if OsRead(NativeUInt(Range) + 2 * OsGranule - 1, @Word, 2) then
     Exit(4);
   Result := 5 * Ord(OsRead(0, @Word, 8));
+end;
+
+function LooksInASandbox(Range: PByte): Integer;
+begin
+  if not SystemRefuses(syscall_nr_madvise) then
+    Exit(1);
+  if not OsCanRead(Range, 2 * OsGranule) then
+    Exit(2);
+  Result := 3 * Ord(OsCanRead(Range + OsGranule, 2 * OsGranule));
+end;
+
+// As in a process that has guarded no page before.
+function GuardsInASandbox(Range: PByte): Integer;
+begin
+  Process.GuardMarks := 0;
+  Process.GuardMappings := 0;
+  if not SystemRefuses(syscall_nr_rt_sigprocmask) then
+    Exit(1);
+  if not OsGuard(Range, OsGranule) then
+    Exit(2);
+  if not OsUnguard(Range, OsGranule) then
+    Exit(3);
+  Range^ := 1; // ends the child if it is guarded still
+  Result := 0;
 end;
 
 procedure ThreadExit(Value: Pointer); cdecl; external 'c' name 'pthread_exit';
@@ -360,23 +353,37 @@ begin
   Same(1, FailedCalls, 'calls that failed');
 end;
 
-procedure TOsLinuxTests.ReadWorksInASandboxThatRefusesTheSystemCall;
+// Runs Work in a child process, with pages of which the first two are committed.
+procedure TOsLinuxTests.RunInASandbox(Work: TPageWork);
 var
   Range: PByte;
   Child: TPid;
-  Status, Index: Integer;
+  Status: Integer;
 begin
   Range := OsReserve(RangeSize);
   AssertTrue('committed', OsCommit(Range, 2 * OsGranule));
-  for Index := 1 to 8 do
-    Range[OsGranule - 4 + Index] := Index;
   Child := FpFork;
   if Child = 0 then
-    Do_SysCall(syscall_nr_exit_group, ReadsInASandbox(Range));
+    Do_SysCall(syscall_nr_exit_group, Work(Range));
   FpWaitPid(Child, Status, 0);
   AssertTrue('child has ended', WIfExited(Status));
-  Same(0, WExitStatus(Status), 'read that went wrong');
+  Same(0, WExitStatus(Status), 'step that went wrong');
   OsRelease(Range, RangeSize);
+end;
+
+procedure TOsLinuxTests.ReadWorksInASandboxThatRefusesTheSystemCall;
+begin
+  RunInASandbox(ReadsInASandbox);
+end;
+
+procedure TOsLinuxTests.PagesCanBeReadInASandboxThatRefusesToSay;
+begin
+  RunInASandbox(LooksInASandbox);
+end;
+
+procedure TOsLinuxTests.GuardEndsInASandboxThatRefusesToSayWhetherItHolds;
+begin
+  RunInASandbox(GuardsInASandbox);
 end;
 
 procedure TOsLinuxTests.CoreFilesHaveBlocksAndNoReservedAddresses;

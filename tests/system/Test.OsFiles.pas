@@ -10,6 +10,10 @@ uses
 
 type
   TOsFilesTests = class(TLaneTest)
+  {$ifndef MSWINDOWS}
+  strict private
+    procedure WriteInASandbox;
+  {$endif}
   published
     procedure MappingsAreVisitedInOrderWithTheirRights;
     {$ifdef MSWINDOWS}
@@ -25,13 +29,15 @@ type
     procedure StackEndsBeforeTheNextGuardPage;
     procedure VariablesOfTheProgramAreThoseOfTheKernel;
     procedure AuxiliaryVectorIsThatOfTheKernel;
+    procedure FileOfMoreThan2GBIsAppendedTo;
+    procedure ScreenStaysInASandboxThatRefusesToSayWhetherItIsOpen;
     {$endif}
   end;
 
 implementation
 
 uses
-  SysUtils, Classes, {$ifdef MSWINDOWS} Windows, LaneMM.Layout, {$else} BaseUnix, {$endif} testregistry, LaneMM.Os,
+  SysUtils, Classes, {$ifdef MSWINDOWS} Windows, LaneMM.Layout, {$else} BaseUnix, {$endif} testregistry, Test.System, LaneMM.Os,
   LaneMM.OsFiles, LaneMM.OsProcess;
 
 type
@@ -281,6 +287,49 @@ begin
 end;
 
 // As in /tmp, whatever fs.protected_regular is. Only root can plant a file for another user.
+procedure TOsFilesTests.FileOfMoreThan2GBIsAppendedTo;
+const
+  Length = UInt64(5) shl 30;
+var
+  Path: string;
+  Handle: THandle;
+  Log: TOsFile;
+  Sign: AnsiChar;
+begin
+  Path := GetTempDir + 'lanemm-long-' + IntToStr(GetProcessID);
+  Handle := FileCreate(Path);
+  AssertTrue('made long, without contents', FileTruncate(Handle, Length));
+  FileClose(Handle);
+  Log := OsFileAppend(PAnsiChar(Path));
+  DeleteFile(Path);
+  AssertTrue('opened', Log >= 0);
+  Sign := '.';
+  AssertTrue('written', OsFileWrite(Log, @Sign, 1));
+  AssertEquals('length', Int64(Length + 1), Int64(OsFileLength(Log)));
+  OsFileClose(Log);
+end;
+
+// The sandbox refuses fcntl.
+procedure TOsFilesTests.WriteInASandbox;
+const
+  Text: array[0..4] of AnsiChar = 'text'#10;
+  FileControl = {$if defined(CPUX86_64)} 72 {$elseif defined(CPUAARCH64)} 25 {$else} 55 {$ifend};
+begin
+  if not SystemRefuses(FileControl) then
+    Halt(2);
+  OsKeepStandardError;
+  if not OsFileWrite(OsStandardError, @Text, SizeOf(Text)) then
+    Halt(3);
+end;
+
+procedure TOsFilesTests.ScreenStaysInASandboxThatRefusesToSayWhetherItIsOpen;
+var
+  Errors: string;
+begin
+  Same(0, RunInChild(WriteInASandbox, Errors), 'exit code');
+  AssertEquals('text', 'text'#10, Errors);
+end;
+
 procedure TOsFilesTests.FileThatAnotherUserPlantedIsNotAppendedTo;
 const
   Other = 65534;
