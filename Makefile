@@ -4,8 +4,9 @@
 # -l- no banner; -v0 forget the verbosity of fpc.cfg; -vew errors and warnings; -vm not those about
 # unreachable code (6018), because options are constants and code says `if`, and about pointers as
 # numbers (4082): Free Pascal may forget that LaneMM.inc switches them off, see LaneMM.AfterUses.inc.
-# -g- -CR- -Co-: not the heap tracer and the checks that a user's fpc.cfg may switch on.
-FPCFLAGS = -l- -v0 -vew -vm4082,6018 -g- -CR- -Co-
+# -g- -CR- -Co-: not the heap tracer and the checks that a user's fpc.cfg may switch on. -B: the compiler
+# does not see that a routine has changed which a unit inlines, if its implementation alone uses it.
+FPCFLAGS = -B -l- -v0 -vew -vm4082,6018 -g- -CR- -Co-
 
 # Another compiler, a command that runs its programs, and a folder of its own for what it builds;
 # for another target see tests/matrix. The tools of this file are built by fpc.

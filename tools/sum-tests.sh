@@ -70,6 +70,13 @@ if command -v flock > /dev/null; then
   flock -n 9 || { echo "sum-tests.sh: another one runs in this folder ($PWD)" >&2; exit 2; }
 fi
 rm -f "$logs"/*.exit "$logs"/*.done "$logs"/*.seconds
+# Free Pascal does not build a unit anew for a change of a routine of another unit that it inlines, if only
+# its implementation uses that unit: after a change of the sources, units of former runs go.
+sources=$(cat src/*.* src/*/*.* lib/*.pas | cksum)
+if [ "$sources" != "$(cat "$logs/sources" 2> /dev/null)" ]; then
+  find build \( -name 'LaneMM*.ppu' -o -name '*Test*.ppu' \) -exec rm -f {} +
+  echo "$sources" > "$logs/sources"
+fi
 . tests/lib.sh
 summary=
 failures=
