@@ -9,7 +9,7 @@
 //             Events lie in the file from the moment of their report on.
 // Callers:    BlackBoxStart: under the lock of LaneMM.Watch. BlackBoxForget: the one thread of a
 //             child process. Hooks.Box, Report.Keep: any thread that holds no lock.
-// Progress:   no routine waits. None uses the heap.
+// Progress:   BlackBoxEnd waits, 100 ms at most. None uses the heap.
 // Limits:     another process of this user that shortens the file ends this one by SIGBUS.
 unit LaneMM.BlackBox;
 
@@ -20,8 +20,8 @@ interface
 /// Makes the file, unless there is one, and has it written from now on. False, after a line on
 /// stderr, where it cannot be made.
 function BlackBoxStart: Boolean;
-/// At the end of the process: deletes the file if the exit code is 0, else writes it for the last
-/// time.
+/// At the end of the process: deletes the file if the exit code is 0; else, or where it cannot be
+/// deleted because the program has given up its user, writes it for the last time.
 procedure BlackBoxEnd(Code: LongInt);
 /// In a child process: the file is that of the parent.
 procedure BlackBoxForget;
@@ -286,6 +286,23 @@ begin
   Report.Keep := KeepEvent;
 end;
 
+// Takes the box for ever. Waits a bounded time for a thread that writes it: that may be stopped.
+function TakesBox: Boolean;
+const
+  MostRounds = 100;
+  RoundMs = 1;
+var
+  Round: Cardinal;
+begin
+  for Round := 1 to MostRounds do
+  begin
+    if CompareAndSwap(Observe.BoxBusy, 0, 1) then
+      Exit(True);
+    OsWaitMs(Observe.BoxBusy, 1, RoundMs);
+  end;
+  Result := False;
+end;
+
 procedure BlackBoxEnd(Code: LongInt);
 var
   Box: PBlackBox;
@@ -297,15 +314,14 @@ begin
   Box := PBlackBox(LoadAcquire(Observe.Box));
   if (Box = nil) or (Box^.Map = nil) or (Box^.ProcessId <> OsProcessId) then
     Exit;
-  // On Linux also while another thread writes it; Windows keeps a file that is mapped.
+  // Also while another thread writes it.
   IsGone := (Code = 0) and OsFileDelete(@Box^.Path);
-  // The other threads may run on: the box stays busy. One that just has it has the last word.
-  if not CompareAndSwap(Observe.BoxBusy, 0, 1) then
+  if not TakesBox then
     Exit;
   Box^.State.Ended := UInt64(Cardinal(Code)) + 1;
-  if Code <> 0 then
+  if not IsGone then
     WriteState(Box^);
-  if not OsMayUnload and (IsGone or (Code <> 0)) then
+  if not OsMayUnload and (OsDeletesMapped or (Code <> 0)) then
     Exit; // mapped: another thread may just keep an event
   OsFileUnmap(Box^.Map, BoxBytes);
   if Code = 0 then

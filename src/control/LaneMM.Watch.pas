@@ -209,9 +209,12 @@ const
 begin
   if not CompareAndSwap(Control.EndSignals, 0, 1) then
     Exit;
-  OsSignalSet(HangUp, EndBySignal, suLast);
-  if not IsLibrary then // interpreters test whether it has a handler
-    OsSignalSet(Interrupt, EndBySignal, suLast);
+  if OsProcessId <> 1 then // the first process of a container: the system ignores both, it goes on
+  begin
+    OsSignalSet(HangUp, EndBySignal, suLast);
+    if not IsLibrary then // interpreters test whether it has a handler
+      OsSignalSet(Interrupt, EndBySignal, suLast);
+  end;
   OsSignalSet(Terminate, EndBySignal, suLast);
 end;
 

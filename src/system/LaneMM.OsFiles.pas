@@ -14,6 +14,8 @@ interface
 const
   /// The characters that separate the folders of a path.
   OsSeparators = {$ifdef MSWINDOWS} ['/', '\'] {$else} ['/'] {$endif};
+  /// True where a file can be deleted while it is mapped.
+  OsDeletesMapped = {$ifdef MSWINDOWS} False {$else} True {$endif};
 
 type
   /// An open file; negative if the open failed.

@@ -53,7 +53,8 @@ begin
 end;
 
 // Reads a path up to the end of the setting; one in quotes, which may have separators, up to the
-// second one. False, and Path is as before, where it is too long, or more follows the quote.
+// second one. False, and Path is as before, where it is too long, the second quote is missing, or
+// more follows it.
 function ReadPath(var Words: PAnsiChar; var Path: TPath): Boolean;
 const
   Quote = '"';
@@ -73,7 +74,7 @@ begin
     Inc(Words);
   end;
   Found[Index] := #0;
-  Result := not IsQuoted or (Words^ in [#0, Quote]);
+  Result := not IsQuoted or (Words^ = Quote);
   Inc(Words, Ord(IsQuoted and (Words^ = Quote)));
   Result := Result and ValueEnds(Words^);
   if Result then

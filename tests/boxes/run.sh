@@ -79,6 +79,17 @@ done
 promise "of $kills boxes $filled have the pages, at least half" [ $filled -ge $((kills / 2)) ]
 echo "of $kills states $old were more than a second old"
 
+# A server that has given up root cannot delete its box.
+says_how_it_ended_as_another_user() {
+  LD_PRELOAD="$root/build/lib/liblanemm.so" LANEMM="blackbox=$out/box/" perl -e '$< = $> = 65534; exit 0' &&
+    says "$(ls "$out"/box/*.lanebox)" '^Ended with exit code 0'
+}
+if [ "$(id -u)" -eq 0 ] && perl -e 0; then
+  boxed 'a program that has given up root says that it ended' says_how_it_ended_as_another_user
+else
+  skip 'the box of a program that gives up root' 'needs root and perl'
+fi
+
 # The line with most bytes, not the call site.
 says_which_line() {
   start lines 0

@@ -492,6 +492,14 @@ finds_no_leaks_of_threads_elsewhere() {
     ./watched marked > out 2> err && [ -z "$(ls logs)" ] && [ "$(cat out)" = done ]
 }
 
+# The system ignores SIGHUP and SIGINT for it, if it has no handler, and the program goes on.
+first_process_takes_no_hangup() {
+  forget
+  timeout -k 5 200 unshare --user --map-root-user --pid --fork --mount-proc env LANEMM=debug,log=logs \
+    "LD_PRELOAD=$library" grep SigCgt /proc/self/status > out 2> err && grep -q '[048c]$' out \
+    && watch_command debug,log=logs grep SigCgt /proc/self/status && ! grep -q '[048c]$' out
+}
+
 # After a chroot, another file has the path of the program: the same code, other tables.
 names_nothing_of_another_file() {
   mkdir -p "root$work" root/proc
@@ -646,6 +654,11 @@ if ! unshare --user --pid --fork true 2> /dev/null; then
   skip 'leaks, /proc of another name space of processes' 'the system makes none'
 elif kernel_can marked; then
   promise 'also where /proc is that of another name space of processes' finds_no_leaks_of_threads_elsewhere
+fi
+if unshare --user --map-root-user --pid --fork --mount-proc true 2> /dev/null; then
+  promise 'the first process of a container goes on at SIGHUP' first_process_takes_no_hangup
+else
+  skip 'SIGHUP in the first process of a container' 'the system makes no name space'
 fi
 if unshare --user --map-root-user --mount mount --rbind /proc "$work" 2> /dev/null; then
   promise 'frames have no names of another file that has the path now' names_nothing_of_another_file

@@ -31,6 +31,7 @@ type
     procedure AuxiliaryVectorIsThatOfTheKernel;
     procedure FileOfMoreThan2GBIsAppendedTo;
     procedure ScreenStaysInASandboxThatRefusesToSayWhetherItIsOpen;
+    procedure SignalsDoNotEndThePatienceWithAPipe;
     {$endif}
   end;
 
@@ -368,6 +369,57 @@ begin
   DeleteFile(Planted);
   RemoveDir(Folder);
 end;
+var
+  SignalCount: Integer;
+
+procedure CountSignal(Signal: cint); cdecl;
+begin
+  Inc(SignalCount);
+end;
+
+// Sends signals to its parent, and then reads the pipe to its end.
+procedure ReadLate(const Ends: TFilDes);
+var
+  Part: array[0..4095] of Byte;
+  Turn: Integer;
+begin
+  for Turn := 1 to 5 do
+  begin
+    FpKill(FpGetPPid, SIGUSR1);
+    FpSelect(0, nil, nil, nil, 2);
+  end;
+  FpClose(Ends[1]);
+  while FpRead(Ends[0], Part, SizeOf(Part)) > 0 do;
+  FpKill(FpGetPid, SIGKILL);
+end;
+
+procedure TOsFilesTests.SignalsDoNotEndThePatienceWithAPipe;
+var
+  Ends: TFilDes;
+  Text: array[0..65535] of Byte;
+  Kept: SignalHandler;
+  Child: TPid;
+  Status: cint;
+  IsWritten: Boolean;
+begin
+  Same(0, FpPipe(Ends), 'a pipe');
+  FillChar(Text, SizeOf(Text), 32);
+  FpFcntl(Ends[1], F_SETFL, O_NONBLOCK);
+  while FpWrite(Ends[1], Text, SizeOf(Text)) > 0 do;
+  SignalCount := 0;
+  Kept := FpSignal(SIGUSR1, CountSignal);
+  Child := FpFork;
+  if Child = 0 then
+    ReadLate(Ends);
+  IsWritten := OsFileWrite(Ends[1], @Text, SizeOf(Text));
+  FpClose(Ends[1]);
+  FpWaitPid(Child, @Status, 0);
+  FpClose(Ends[0]);
+  FpSignal(SIGUSR1, Kept);
+  AtLeast(1, SignalCount, 'signals');
+  AssertTrue('all is written', IsWritten);
+end;
+
 {$endif}
 
 initialization

@@ -225,8 +225,8 @@ begin
   AssertTrue(Reads('log="some folder/a, b",top=7'));
   AssertEquals('some folder/a, b', string(PAnsiChar(@Settings.LogPath)));
   Same(7, Settings.Values[opTop], 'the next setting');
-  AssertTrue(Reads('log="no end, top=8'));
-  AssertEquals('no end, top=8', string(PAnsiChar(@Settings.LogPath)));
+  AssertFalse('no end', Reads('log="no end, top=8'));
+  AssertEquals('some folder/a, b', string(PAnsiChar(@Settings.LogPath)));
 end;
 
 // One longer than 1,023 characters was cut without a word, and files had another name.
